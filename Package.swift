@@ -1,0 +1,81 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is compiled alike: language mode 6, strict memory safety (SE-0458), warnings as errors.
+let swift: [SwiftSetting] = [
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+  .treatWarning("DeprecatedDeclaration", as: .warning),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// A module of the road, in the order that a request meets them; dependencies only point down.
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: swift)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .testTarget(
+    name: name + "Tests", dependencies: [.byName(name: name)] + dependencies, path: "Tests/\(name)Tests",
+    swiftSettings: swift)
+}
+
+func system(_ name: String, _ package: String) -> Target {
+  .systemLibrary(name: "C" + name, path: "Sources/C/" + name, pkgConfig: package)
+}
+
+let package = Package(
+  name: "latchkey",
+  products: [.executable(name: "latchkeyd", targets: ["latchkeyd"])],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+  ],
+  targets: [
+    .executableTarget(
+      name: "latchkeyd",
+      dependencies: ["Server", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      swiftSettings: swift),
+    module("Server", [
+      "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+      "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
+    ]),
+    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Store"]),
+    module("Wire", ["CProtobufC", "Messages"]),
+    module("GRPC"),
+    module("HTTP2", ["CNghttp2"]),
+    module("TLS", ["COpenSSL", "CLinux"]),
+    module("Reactor", ["CLinux"]),
+    module("Identity", ["Store"]),
+    module("Providers", ["Fetch", "Tokens", "Text", "Store"]),
+    module("Fetch", ["CCurl"]),
+    module("Admission", ["Crypto", "Store"]),
+    module("Tokens", ["Crypto"]),
+    module("Crypto", ["COpenSSL", "CSodium"]),
+    module("Text", ["CIdn2", "CUtf8proc"]),
+    module("Store"),
+    module("StoreSQLite", ["Store", "CSQLite", "CLinux"]),
+
+    system("OpenSSL", "openssl"),
+    system("Nghttp2", "libnghttp2"),
+    system("ProtobufC", "libprotobuf-c"),
+    system("SQLite", "sqlite3"),
+    system("Curl", "libcurl"),
+    system("Sodium", "libsodium"),
+    system("Idn2", "libidn2"),
+    system("Utf8proc", "libutf8proc"),
+    .target(name: "CLinux", path: "Sources/C/Linux"),
+    .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
+
+    .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
+    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor"]), tests("Reactor"),
+    tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
+    tests("Admission", ["Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
+    tests("StoreSQLite", ["StoreConformance", "Store"]), tests("Server"),
+    .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
+  ],
+  swiftLanguageModes: [.v6]
+)
