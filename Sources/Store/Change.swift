@@ -1,0 +1,103 @@
+/// A unit of work: its writes are carried out in order, all or none. The first that fails decides the outcome.
+package struct Change: Hashable, Sendable {
+  package var writes: [Write]
+
+  package init(_ writes: [Write] = []) { self.writes = writes }
+}
+
+package enum Write: Hashable, Sendable {
+  /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`.
+  case insertAccount(AccountRecord)
+  /// Stores the record as version + 1 where the stored version still is `record.version`, else `.stale`. Unique keys as
+  /// above.
+  case updateAccount(AccountRecord)
+  /// Raises the version, else `.stale`: guards a change of what hangs on the account, such as its identities.
+  case guardAccount(id: String, version: Int64)
+  /// Notes a sign-in without raising the version, so that parallel sign-ins of one person do not collide. `.stale` where
+  /// the account is gone or disabled.
+  case touchAccount(id: String, lastSignInAt: Timestamp)
+  /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows.
+  case deleteAccount(id: String, version: Int64)
+
+  /// Fails with `.conflict(.identity)`.
+  case insertIdentity(IdentityRecord)
+  /// Replaces what the provider said of the person; key, account and `linkedAt` stay. `.stale` where it is gone.
+  case updateIdentity(IdentityRecord)
+  /// `.stale` where the account does not hold it.
+  case deleteIdentity(IdentityKey, accountID: String)
+  case rememberUnlink(UnlinkRecord)
+  case forgetUnlink(accountID: String, IdentityKey)
+  case insertFactor(FactorRecord)
+
+  case insertSession(SessionRecord)
+  /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else `.stale`.
+  case rotateSession(id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp)
+  /// Does nothing to a session that is closed already or unknown.
+  case closeSession(id: String, at: Timestamp, reason: String)
+  /// Ends all sessions of the account, but for one.
+  case closeSessions(accountID: String, except: String?, at: Timestamp, reason: String)
+  /// Ends the sessions that began with this provider, but for one.
+  case closeSessionsOf(accountID: String, signInProviderID: String, except: String?, at: Timestamp, reason: String)
+  /// `.stale` unless this session is open at this moment: guards a change made on behalf of a session.
+  case guardSession(id: String, at: Timestamp)
+
+  /// Fails with `.limited` where the account, the caller or the table holds its maximum already.
+  case insertPending(PendingRecord, limits: PendingLimits)
+  /// Marks the row completed where it still has this version, is not completed and not expired, else `.stale`.
+  case completePending(Digest, version: Int64, at: Timestamp, accountID: String, sessionID: String)
+  /// Takes one attempt off the row, down to none.
+  case countPendingAttempt(Digest)
+  /// Removes the pending rows held for the account, but for one.
+  case deletePendings(accountID: String, except: Digest?)
+
+  /// Fails with `.conflict(.idempotency)`.
+  case insertIdempotency(IdempotencyRecord)
+  /// Fails with `.conflict(.spentToken)`.
+  case spendToken(Digest, expiresAt: Timestamp)
+  case appendAudit(AuditRecord)
+  /// Fails with `.conflict(.signingKey)`.
+  case insertSigningKey(SigningKeyRecord)
+  case retireSigningKey(keyID: String, at: Timestamp)
+}
+
+/// The most pending rows that may be held at once.
+package struct PendingLimits: Hashable, Sendable {
+  package var perAccountMax: Int
+  package var perCallerMax: Int
+  package var totalMax: Int
+
+  package init(perAccountMax: Int, perCallerMax: Int, totalMax: Int) {
+    self.perAccountMax = perAccountMax
+    self.perCallerMax = perCallerMax
+    self.totalMax = totalMax
+  }
+}
+
+package enum UniqueKey: Hashable, Sendable {
+  case accountID
+  case email
+  case phoneNumber
+  case identity
+  case idempotency
+  case spentToken
+  case signingKey
+}
+
+package enum PendingScope: Hashable, Sendable {
+  case account
+  case caller
+  case total
+}
+
+package enum Outcome: Hashable, Sendable {
+  /// Durable.
+  case committed
+  /// A unique key is taken; nothing was written.
+  case conflict(UniqueKey)
+  /// A guard failed: what the decision was taken on has changed; nothing was written.
+  case stale
+  /// A limit of the pending table is reached; nothing was written.
+  case limited(PendingScope)
+  /// The call was cancelled before the change was taken up; nothing was written.
+  case cancelled
+}

@@ -1,0 +1,61 @@
+/// The look-ups one call needs, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
+package struct Query: Hashable, Sendable {
+  /// The record under this idempotency key.
+  package var idempotency: Digest?
+  /// This session, and its account as `sessionAccount`.
+  package var sessionID: String?
+  package var accountID: String?
+  /// The owner of this identity.
+  package var identity: IdentityKey?
+  /// The owner of this top-level address.
+  package var email: String?
+  /// With `email`: where nobody owns it, an account that holds a linked identity with that address at tier verified or
+  /// above (the oldest link, where there are several).
+  package var includesLinkedEmail = false
+  package var phoneNumber: String?
+  /// This pending row, and the account it was held for as `pendingAccount`.
+  package var pending: Digest?
+  /// Whether a single-use token with this digest was spent.
+  package var spentToken: Digest?
+  package var signingKeys = false
+
+  package init() {}
+}
+
+/// An account with what hangs on it.
+package struct AccountState: Hashable, Sendable {
+  package var account: AccountRecord
+  /// In the order they were linked.
+  package var identities: [IdentityRecord]
+  /// In the order they were enrolled.
+  package var factors: [FactorRecord]
+  package var unlinks: [UnlinkRecord]
+
+  package init(
+    account: AccountRecord, identities: [IdentityRecord] = [], factors: [FactorRecord] = [],
+    unlinks: [UnlinkRecord] = []
+  ) {
+    self.account = account
+    self.identities = identities
+    self.factors = factors
+    self.unlinks = unlinks
+  }
+}
+
+/// What a `Query` found; nil where there is nothing, or nothing was asked.
+package struct Facts: Hashable, Sendable {
+  package var idempotency: IdempotencyRecord?
+  package var session: SessionRecord?
+  package var sessionAccount: AccountState?
+  package var account: AccountState?
+  package var identityOwner: AccountState?
+  package var emailOwner: AccountState?
+  package var linkedEmailOwner: AccountState?
+  package var phoneOwner: AccountState?
+  package var pending: PendingRecord?
+  package var pendingAccount: AccountState?
+  package var tokenSpent = false
+  package var signingKeys: [SigningKeyRecord] = []
+
+  package init() {}
+}

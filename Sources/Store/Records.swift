@@ -1,0 +1,279 @@
+/// One person's record. `version` rises with every change of the account or of what hangs on it (identities, factors),
+/// and guards each of them: a decision taken on an older version is `stale` and is taken again.
+package struct AccountRecord: Hashable, Sendable {
+  package var id: String
+  package var version: Int64 = 1
+  /// Normalised. Unique over all accounts where present.
+  package var email: String?
+  /// nil: nobody has proved the address.
+  package var emailProof: EmailProof?
+  /// The provider whose assertion proved it, where `emailProof` is `.assertion`.
+  package var emailProofProviderID: String?
+  /// Who brought the address: a provider id, or "password". Decides whether an unlink takes the address along.
+  package var emailSource: String?
+  /// E.164. Unique over all accounts where present.
+  package var phoneNumber: String?
+  package var displayName = ""
+  package var photoURL = ""
+  /// A JSON object, or empty.
+  package var customClaimsJSON = ""
+  /// PHC string; nil: the account has no password.
+  package var passwordHash: String?
+  package var passwordSetAt: Timestamp?
+  /// Whether this account signs in by a mailed link.
+  package var emailLink = false
+  package var anonymous = false
+  package var disabled = false
+  package var madeByAdministrator = false
+  /// Custom tokens issued before this moment are refused.
+  package var tokensValidAfter: Timestamp?
+  package var createdAt: Timestamp
+  package var lastSignInAt: Timestamp?
+
+  package init(id: String, createdAt: Timestamp) {
+    self.id = id
+    self.createdAt = createdAt
+  }
+
+  package var emailProved: Bool { emailProof != nil }
+}
+
+/// A linked way of signing in at a provider.
+package struct IdentityRecord: Hashable, Sendable {
+  package var key: IdentityKey
+  package var accountID: String
+  /// The address last asserted, with its tier then.
+  package var email: String?
+  package var tier: TrustTier
+  package var displayName: String
+  package var photoURL: String
+  package var username: String
+  package var linkedAt: Timestamp
+
+  package init(assertion: Assertion, accountID: String, linkedAt: Timestamp) {
+    key = assertion.identity
+    self.accountID = accountID
+    email = assertion.email
+    tier = assertion.tier
+    displayName = assertion.displayName
+    photoURL = assertion.photoURL
+    username = assertion.username
+    self.linkedAt = linkedAt
+  }
+}
+
+package enum FactorKind: String, Sendable, CaseIterable {
+  case totp
+  case phone
+  case recoveryCode = "recovery_code"
+}
+
+/// An enrolled second factor.
+package struct FactorRecord: Hashable, Sendable {
+  package var id: String
+  package var accountID: String
+  package var kind: FactorKind
+  package var displayName: String
+  package var phoneNumber: String?
+  /// Sealed secret of a TOTP factor, digests of recovery codes.
+  package var sealedSecret: [UInt8]
+  package var enrolledAt: Timestamp
+
+  package init(
+    id: String, accountID: String, kind: FactorKind, displayName: String = "", phoneNumber: String? = nil,
+    sealedSecret: [UInt8] = [], enrolledAt: Timestamp
+  ) {
+    self.id = id
+    self.accountID = accountID
+    self.kind = kind
+    self.displayName = displayName
+    self.phoneNumber = phoneNumber
+    self.sealedSecret = sealedSecret
+    self.enrolledAt = enrolledAt
+  }
+}
+
+/// An identity that its person unlinked, so that `auto_link` does not undo it.
+package struct UnlinkRecord: Hashable, Sendable {
+  package var accountID: String
+  package var key: IdentityKey
+  package var at: Timestamp
+
+  package init(accountID: String, key: IdentityKey, at: Timestamp) {
+    self.accountID = accountID
+    self.key = key
+    self.at = at
+  }
+}
+
+/// One opened session. A token is good while its row is open.
+package struct SessionRecord: Hashable, Sendable {
+  package var id: String
+  package var accountID: String
+  package var caller: CallerName
+  /// SHA-256 of the refresh token that is good now.
+  package var refreshDigest: Digest
+  /// SHA-256 of the one before it; good for a few seconds after `rotatedAt`.
+  package var parentDigest: Digest?
+  package var rotatedAt: Timestamp?
+  package var authTime: Timestamp
+  package var signInProviderID: String
+  package var methods: [String]
+  package var secondFactor: String?
+  package var audience: String
+  package var createdAt: Timestamp
+  package var lastUsedAt: Timestamp
+  package var idleExpiresAt: Timestamp
+  package var expiresAt: Timestamp
+  package var closedAt: Timestamp?
+  package var closedReason: String?
+  package var ipAddress = ""
+  package var userAgent = ""
+  package var deviceID = ""
+
+  package init(
+    id: String, accountID: String, caller: CallerName, refreshDigest: Digest, authTime: Timestamp,
+    signInProviderID: String, methods: [String], secondFactor: String? = nil, audience: String, createdAt: Timestamp,
+    idleExpiresAt: Timestamp, expiresAt: Timestamp
+  ) {
+    self.id = id
+    self.accountID = accountID
+    self.caller = caller
+    self.refreshDigest = refreshDigest
+    self.authTime = authTime
+    self.signInProviderID = signInProviderID
+    self.methods = methods
+    self.secondFactor = secondFactor
+    self.audience = audience
+    self.createdAt = createdAt
+    lastUsedAt = createdAt
+    self.idleExpiresAt = idleExpiresAt
+    self.expiresAt = expiresAt
+  }
+
+  package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
+}
+
+package enum PendingPurpose: String, Sendable, CaseIterable {
+  case link
+  case secondFactor = "second_factor"
+  case credentialInUse = "credential_in_use"
+}
+
+/// One held assertion: the row of the pending-credential table.
+package struct PendingRecord: Hashable, Sendable {
+  /// SHA-256 of the handle; the handle itself is only ever with the client.
+  package var digest: Digest
+  package var version: Int64 = 1
+  package var purpose: PendingPurpose
+  package var identity: IdentityKey
+  package var email: String?
+  package var tier: TrustTier
+  /// The account found: the one whose address met, or that owns the identity.
+  package var accountID: String
+  package var caller: CallerName
+  package var binding: Digest?
+  /// Random per attempt, so that proofs of one attempt cannot complete another.
+  package var attemptID: String
+  /// The assertion and what the call asked for, AES-256-GCM under a key that is not in the database.
+  package var sealed: [UInt8]
+  package var createdAt: Timestamp
+  package var expiresAt: Timestamp
+  package var attemptsLeft: Int
+  /// Set by the one successful completion, so that a repeated one answers the same.
+  package var completedAt: Timestamp?
+  package var completedAccountID: String?
+  package var completedSessionID: String?
+
+  package init(
+    digest: Digest, purpose: PendingPurpose, identity: IdentityKey, email: String?, tier: TrustTier, accountID: String,
+    caller: CallerName, binding: Digest?, attemptID: String, sealed: [UInt8], createdAt: Timestamp,
+    expiresAt: Timestamp, attemptsLeft: Int
+  ) {
+    self.digest = digest
+    self.purpose = purpose
+    self.identity = identity
+    self.email = email
+    self.tier = tier
+    self.accountID = accountID
+    self.caller = caller
+    self.binding = binding
+    self.attemptID = attemptID
+    self.sealed = sealed
+    self.createdAt = createdAt
+    self.expiresAt = expiresAt
+    self.attemptsLeft = attemptsLeft
+  }
+}
+
+/// What a call under an idempotency key did. No token, and no digest that could be guessed at.
+package struct IdempotencyRecord: Hashable, Sendable {
+  /// HMAC of caller, method and key.
+  package var key: Digest
+  /// HMAC of the request.
+  package var request: Digest
+  package var outcome: String
+  package var accountID: String
+  package var sessionID: String?
+  package var createdAt: Timestamp
+  package var expiresAt: Timestamp
+
+  package init(
+    key: Digest, request: Digest, outcome: String, accountID: String, sessionID: String?, createdAt: Timestamp,
+    expiresAt: Timestamp
+  ) {
+    self.key = key
+    self.request = request
+    self.outcome = outcome
+    self.accountID = accountID
+    self.sessionID = sessionID
+    self.createdAt = createdAt
+    self.expiresAt = expiresAt
+  }
+}
+
+/// A security-relevant change, written in the transaction of that change.
+package struct AuditRecord: Hashable, Sendable {
+  /// Random, time-ordered.
+  package var id: String
+  package var at: Timestamp
+  package var accountID: String
+  /// A stable name such as `ACCOUNT_CREATED` or `ACCOUNT_RECLAIMED`.
+  package var event: String
+  package var caller: CallerName
+  /// A JSON object without secrets.
+  package var detailsJSON: String
+
+  package init(
+    id: String, at: Timestamp, accountID: String, event: String, caller: CallerName, detailsJSON: String = "{}"
+  ) {
+    self.id = id
+    self.at = at
+    self.accountID = accountID
+    self.event = event
+    self.caller = caller
+    self.detailsJSON = detailsJSON
+  }
+}
+
+/// A key that signs our tokens; the private part is sealed.
+package struct SigningKeyRecord: Hashable, Sendable {
+  package var keyID: String
+  package var algorithm: String
+  package var sealedPrivateKey: [UInt8]
+  package var publishedAt: Timestamp
+  package var activeFrom: Timestamp
+  package var retiredAt: Timestamp?
+
+  package init(
+    keyID: String, algorithm: String, sealedPrivateKey: [UInt8], publishedAt: Timestamp, activeFrom: Timestamp,
+    retiredAt: Timestamp? = nil
+  ) {
+    self.keyID = keyID
+    self.algorithm = algorithm
+    self.sealedPrivateKey = sealedPrivateKey
+    self.publishedAt = publishedAt
+    self.activeFrom = activeFrom
+    self.retiredAt = retiredAt
+  }
+}

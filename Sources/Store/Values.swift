@@ -1,0 +1,92 @@
+/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+package struct Timestamp: Hashable, Comparable, Sendable {
+  package var millis: Int64
+
+  package init(millis: Int64) { self.millis = millis }
+
+  package var seconds: Int64 { millis / 1000 }
+
+  package static func < (left: Timestamp, right: Timestamp) -> Bool { left.millis < right.millis }
+
+  package func adding(millis delta: Int64) -> Timestamp { Timestamp(millis: millis + delta) }
+}
+
+/// A SHA-256 or HMAC-SHA-256 value: what is kept in place of a secret.
+package struct Digest: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  package init(_ bytes: [UInt8]) {
+    precondition(bytes.count == 32, "a digest has 32 bytes")
+    self.bytes = bytes
+  }
+}
+
+/// A person's immutable id at one provider. Unique over all accounts.
+package struct IdentityKey: Hashable, Sendable {
+  package var providerID: String
+  package var subject: String
+
+  package init(providerID: String, subject: String) {
+    self.providerID = providerID
+    self.subject = subject
+  }
+}
+
+/// How far an asserted address can be believed, decided by configuration and never by the assertion's word alone.
+package enum TrustTier: Int, Comparable, Sendable, CaseIterable {
+  /// Anything else.
+  case unverified = 0
+  /// The provider checked the address.
+  case verified = 1
+  /// The provider runs the mailbox's domain.
+  case authoritative = 2
+
+  package static func < (left: TrustTier, right: TrustTier) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// How the address of an account was proved to be its person's.
+package enum EmailProof: String, Sendable, CaseIterable {
+  /// A provider asserted it at tier verified or authoritative.
+  case assertion
+  /// A sign-in link was followed.
+  case emailLink = "email_link"
+  /// A mailed code was confirmed inside a session of the account.
+  case confirmation
+  /// A password was reset through the mailbox.
+  case reset
+  /// An administrator vouched for it.
+  case administrator
+}
+
+/// The calling service, as its certificate or API key names it.
+package struct CallerName: Hashable, Sendable {
+  package let text: String
+
+  package init(_ text: String) { self.text = text }
+}
+
+/// What a verified credential says. Held sealed in a pending row; the provider's own tokens are never part of it.
+package struct Assertion: Hashable, Sendable {
+  package var identity: IdentityKey
+  /// Normalised; nil where the provider gave none.
+  package var email: String?
+  package var tier: TrustTier
+  package var displayName: String
+  package var photoURL: String
+  package var username: String
+  /// The provider's profile document as received, at most 16 KiB.
+  package var profileJSON: String
+
+  package init(
+    identity: IdentityKey, email: String? = nil, tier: TrustTier = .unverified, displayName: String = "",
+    photoURL: String = "", username: String = "", profileJSON: String = ""
+  ) {
+    self.identity = identity
+    self.email = email
+    self.tier = tier
+    self.displayName = displayName
+    self.photoURL = photoURL
+    self.username = username
+    self.profileJSON = profileJSON
+  }
+}
