@@ -1,1 +1,56 @@
-// Identity
+// Identity: the product.
+//
+// Owns: what every call means. Decisions are pure functions of loaded records, the facts of the request, the policy and
+// the time; use cases load, decide and commit, and decide again on newer facts when a race was lost.
+// Does not own: wire messages (Services), storage (Store), hashing, signatures and providers (Ports.swift says what it
+// needs of them), callers and throttles (Admission).
+// Read next: Failure.swift and Policy.swift, then SignIn/SignInDecision.swift with its tables in Tests/IdentityTests.
+
+package import Store
+
+/// Everything about one call that is not its credential: settled before a use case starts.
+package struct CallFacts: Sendable {
+  package var caller: CallerName
+  /// The caller may look up an address (`fetch_by_email`).
+  package var mayFetchByEmail: Bool
+  /// The caller was identified by certificate or key. Unidentified ones never reach administration or merging.
+  package var callerIdentified: Bool
+  /// What the tokens of a session opened by this call are issued for.
+  package var audience: String
+  /// Digest of the person's browser session or device as the caller named it.
+  package var binding: Digest?
+  package var idempotency: IdempotencyClaim?
+  package var ipAddress: String
+  package var userAgent: String
+  package var deviceID: String
+  /// Commit against cancellation; one for the call.
+  package var fate: Fate
+
+  package init(
+    caller: CallerName, mayFetchByEmail: Bool, callerIdentified: Bool, audience: String, binding: Digest? = nil,
+    idempotency: IdempotencyClaim? = nil, ipAddress: String = "", userAgent: String = "", deviceID: String = "",
+    fate: Fate = Fate()
+  ) {
+    self.caller = caller
+    self.mayFetchByEmail = mayFetchByEmail
+    self.callerIdentified = callerIdentified
+    self.audience = audience
+    self.binding = binding
+    self.idempotency = idempotency
+    self.ipAddress = ipAddress
+    self.userAgent = userAgent
+    self.deviceID = deviceID
+    self.fate = fate
+  }
+}
+
+/// The idempotency key of a call, as keyed digests (HMAC) that say nothing to who reads the table.
+package struct IdempotencyClaim: Hashable, Sendable {
+  package var key: Digest
+  package var request: Digest
+
+  package init(key: Digest, request: Digest) {
+    self.key = key
+    self.request = request
+  }
+}

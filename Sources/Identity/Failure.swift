@@ -1,0 +1,79 @@
+/// A refusal: a stable reason for programs, a hint for people, and a text for the log only.
+package struct Failure: Error, Hashable, Sendable {
+  /// The names clients match on. Services maps each to its gRPC status.
+  package enum Reason: String, Sendable, CaseIterable {
+    // The request is malformed.
+    case idempotencyKeyReused = "IDEMPOTENCY_KEY_REUSED"
+    case invalidField = "INVALID_FIELD"
+    case invalidEmail = "INVALID_EMAIL"
+    case invalidPhoneNumber = "INVALID_PHONE_NUMBER"
+    case weakPassword = "WEAK_PASSWORD"
+    case reservedParameter = "RESERVED_PARAMETER"
+    case forbiddenClaim = "FORBIDDEN_CLAIM"
+    case claimsTooLarge = "CLAIMS_TOO_LARGE"
+    case invalidCode = "INVALID_CODE"
+    // A new credential or session is the cure.
+    case invalidLoginCredentials = "INVALID_LOGIN_CREDENTIALS"
+    case invalidCredential = "INVALID_CREDENTIAL"
+    case invalidIDToken = "INVALID_ID_TOKEN"
+    case tokenExpired = "TOKEN_EXPIRED"
+    case tokenRevoked = "TOKEN_REVOKED"
+    case invalidRefreshToken = "INVALID_REFRESH_TOKEN"
+    case invalidCustomToken = "INVALID_CUSTOM_TOKEN"
+    case audienceUnverifiable = "AUDIENCE_UNVERIFIABLE"
+    case missingOrInvalidNonce = "MISSING_OR_INVALID_NONCE"
+    case callerUnidentified = "CALLER_UNIDENTIFIED"
+    // Not for this person or this caller.
+    case userDisabled = "USER_DISABLED"
+    case userMismatch = "USER_MISMATCH"
+    case callerNotAllowed = "CALLER_NOT_ALLOWED"
+    // Not there.
+    case accountNotFound = "ACCOUNT_NOT_FOUND"
+    case noSuchProvider = "NO_SUCH_PROVIDER"
+    // There already.
+    case emailAlreadyInUse = "EMAIL_ALREADY_IN_USE"
+    case providerAlreadyLinked = "PROVIDER_ALREADY_LINKED"
+    // Not in this state.
+    case requiresRecentLogin = "REQUIRES_RECENT_LOGIN"
+    case lastSignInMethod = "LAST_SIGN_IN_METHOD"
+    case pendingCredentialExpired = "PENDING_CREDENTIAL_EXPIRED"
+    case pendingCredentialUsed = "PENDING_CREDENTIAL_USED"
+    case pendingCredentialMismatch = "PENDING_CREDENTIAL_MISMATCH"
+    case operationNotAllowed = "OPERATION_NOT_ALLOWED"
+    case requiresSecondFactor = "REQUIRES_SECOND_FACTOR"
+    case unsupportedFirstFactor = "UNSUPPORTED_FIRST_FACTOR"
+    case askAdministrator = "ASK_ADMINISTRATOR"
+    // Too much.
+    case tooManyAttempts = "TOO_MANY_ATTEMPTS"
+    case overloaded = "OVERLOADED"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    // Something we depend on is down.
+    case providerUnavailable = "PROVIDER_UNAVAILABLE"
+    case storeUnavailable = "STORE_UNAVAILABLE"
+    // The client's deadline or cancel came before the commit: nothing was written, nobody waits for the answer.
+    case cancelled = "CANCELLED"
+  }
+
+  package var reason: Reason
+  /// The request field at fault, as its path in the proto.
+  package var field: String?
+  /// What the person or the calling service can do. Never says whether some address exists.
+  package var hint: String
+  /// Machine-readable extras, such as `max_age_seconds` or `methods` (comma-separated).
+  package var metadata: [String: String]
+  package var retryAfterMillis: Int64?
+  /// For the log only; holds no secret.
+  package var debug: String
+
+  package init(
+    _ reason: Reason, field: String? = nil, hint: String = "", metadata: [String: String] = [:],
+    retryAfterMillis: Int64? = nil, debug: String = ""
+  ) {
+    self.reason = reason
+    self.field = field
+    self.hint = hint
+    self.metadata = metadata
+    self.retryAfterMillis = retryAfterMillis
+    self.debug = debug
+  }
+}

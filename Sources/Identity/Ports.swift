@@ -1,0 +1,157 @@
+// What the domain needs of the outside, each with a real answer in the composition root and a fake one in tests.
+
+package import Store
+
+package protocol Clock: Sendable {
+  func now() -> Timestamp
+}
+
+package protocol Randomness: Sendable {
+  func bytes(_ count: Int) -> [UInt8]
+}
+
+/// Hashes of secrets that the store keeps in their place, and the sealing of pending rows.
+package protocol Cryptography: Sendable {
+  func sha256(_ bytes: [UInt8]) -> Digest
+  /// The refresh token that follows `token` in `family`: HMAC under a key that is not in the database, so that every
+  /// replica derives the same one.
+  func successor(of token: [UInt8], family: String) -> [UInt8]
+  /// Proves that a refresh token was made here: HMAC over family and secret.
+  func refreshTag(of token: [UInt8], family: String) -> [UInt8]
+  func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool
+  func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8]
+  /// nil: not sealed by us, or for another context.
+  func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]?
+}
+
+/// Password work, on bounded workers. Throws `Failure(.overloaded)` with a retry hint before any work at a full queue.
+package protocol Passwords: Sendable {
+  /// nil as `hash`: the account is unknown or has no password; the same work is done and the answer is false.
+  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck
+  func hash(_ password: String, fate: Fate) async throws -> String
+  /// A common password of the block-list; cheap, asked when a password is set.
+  func isCommon(_ password: String) -> Bool
+}
+
+package struct PasswordCheck: Hashable, Sendable {
+  package var matches: Bool
+  /// The hash under today's parameters, where the stored one is older and the password matched.
+  package var upgradedHash: String?
+
+  package init(matches: Bool, upgradedHash: String? = nil) {
+    self.matches = matches
+    self.upgradedHash = upgradedHash
+  }
+}
+
+/// Our own tokens.
+package protocol Tokens: Sendable {
+  func mintIDToken(_ claims: IDToken) throws -> String
+  /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`. Looks at signature, type, issuer and expiry only; whether
+  /// the session is open is the domain's to ask.
+  func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
+  func mintCustomToken(_ token: CustomToken) throws -> String
+  /// Throws `Failure(.invalidCustomToken)` or `.tokenExpired`.
+  func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
+  /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` naming the field.
+  func validateCustomClaims(_ json: String, field: String) throws
+  /// The claims of a token that `verifyIDToken` accepted, as JSON.
+  func claimsJSON(_ token: String) throws -> String
+}
+
+/// What an ID token of ours says; `latchkey` facts included.
+package struct IDToken: Hashable, Sendable {
+  package var accountID: String
+  package var audience: String
+  package var sessionID: String
+  package var issuedAt: Timestamp
+  package var expiresAt: Timestamp
+  package var authTime: Timestamp
+  package var methods: [String]
+  package var email: String?
+  package var emailVerified = false
+  package var phoneNumber: String?
+  package var name: String?
+  package var picture: String?
+  /// Subjects by provider id, in the order they were linked.
+  package var identities: [IdentityKey]
+  package var signInProviderID: String
+  package var signInSecondFactor: String?
+  /// A JSON object, or empty.
+  package var customClaimsJSON = ""
+
+  package init(
+    accountID: String, audience: String, sessionID: String, issuedAt: Timestamp, expiresAt: Timestamp,
+    authTime: Timestamp, methods: [String], signInProviderID: String
+  ) {
+    self.accountID = accountID
+    self.audience = audience
+    self.sessionID = sessionID
+    self.issuedAt = issuedAt
+    self.expiresAt = expiresAt
+    self.authTime = authTime
+    self.methods = methods
+    self.signInProviderID = signInProviderID
+    identities = []
+  }
+}
+
+package struct CustomToken: Hashable, Sendable {
+  package var accountID: String
+  package var issuedAt: Timestamp
+  package var expiresAt: Timestamp
+  /// A JSON object, or empty.
+  package var claimsJSON: String
+
+  package init(accountID: String, issuedAt: Timestamp, expiresAt: Timestamp, claimsJSON: String = "") {
+    self.accountID = accountID
+    self.issuedAt = issuedAt
+    self.expiresAt = expiresAt
+    self.claimsJSON = claimsJSON
+  }
+}
+
+/// What a caller brings from a provider's own SDK.
+package struct ProviderToken: Hashable, Sendable {
+  package var providerID: String
+  package var idToken: String
+  package var accessToken: String
+  package var tokenSecret: String
+  package var rawNonce: String
+
+  package init(
+    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = ""
+  ) {
+    self.providerID = providerID
+    self.idToken = idToken
+    self.accessToken = accessToken
+    self.tokenSecret = tokenSecret
+    self.rawNonce = rawNonce
+  }
+}
+
+/// A token that may be presented once: what to remember of it, and until when.
+package struct SingleUse: Hashable, Sendable {
+  package var digest: Digest
+  package var expiresAt: Timestamp
+
+  package init(digest: Digest, expiresAt: Timestamp) {
+    self.digest = digest
+    self.expiresAt = expiresAt
+  }
+}
+
+package struct VerifiedCredential: Hashable, Sendable {
+  package var assertion: Assertion
+  package var singleUse: SingleUse?
+
+  package init(assertion: Assertion, singleUse: SingleUse? = nil) {
+    self.assertion = assertion
+    self.singleUse = singleUse
+  }
+}
+
+package protocol Providers: Sendable {
+  /// Verifies the token completely: signature, audience, expiry, nonce. Throws `Failure`.
+  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential
+}
