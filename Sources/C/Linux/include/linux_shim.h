@@ -1,12 +1,172 @@
-// What Glibc's Swift overlay does not import: epoll, eventfd, timerfd and accept4.
+// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so that
+// nothing the compiler puts between the call and the reading of errno can change it.
 #pragma once
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <arpa/inet.h>
+#include <time.h>
 #include <unistd.h>
-#include <errno.h>
+
+static inline int lk_epoll_create(void) {
+  int fd = epoll_create1(EPOLL_CLOEXEC);
+  return fd < 0 ? -errno : fd;
+}
+
+// `operation` is one of the three constants below; `flags` is made of LK_READ and LK_WRITE. Level-triggered.
+enum { LK_ADD = EPOLL_CTL_ADD, LK_CHANGE = EPOLL_CTL_MOD, LK_REMOVE = EPOLL_CTL_DEL };
+enum { LK_READ = EPOLLIN, LK_WRITE = EPOLLOUT, LK_HANGUP = EPOLLHUP | EPOLLERR };
+static inline int lk_epoll_control(int epoll, int operation, int fd, uint32_t flags, uint64_t ticket) {
+  struct epoll_event event = {.events = flags, .data = {.u64 = ticket}};
+  return epoll_ctl(epoll, operation, fd, &event) < 0 ? -errno : 0;
+}
+
+struct lk_ready { uint64_t ticket; uint32_t flags; };
+static inline int lk_epoll_wait(int epoll, struct lk_ready *ready, int most, int timeout_millis) {
+  struct epoll_event events[256];
+  if (most > 256) most = 256;
+  int count = epoll_wait(epoll, events, most, timeout_millis);
+  if (count < 0) return errno == EINTR ? 0 : -errno;
+  for (int i = 0; i < count; i++) ready[i] = (struct lk_ready){events[i].data.u64, events[i].events};
+  return count;
+}
+
+static inline int lk_eventfd(void) {
+  int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return fd < 0 ? -errno : fd;
+}
+static inline void lk_eventfd_raise(int fd) {
+  uint64_t one = 1;
+  ssize_t ignored = write(fd, &one, sizeof one);
+  (void)ignored;
+}
+static inline void lk_eventfd_clear(int fd) {
+  uint64_t value;
+  ssize_t ignored = read(fd, &value, sizeof value);
+  (void)ignored;
+}
+
+static inline int64_t lk_monotonic_millis(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+static inline int64_t lk_wall_millis(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
+static inline int lk_listen(const char *address, uint16_t port, int backlog) {
+  struct sockaddr_storage storage = {0};
+  socklen_t bytes;
+  struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
+  struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
+  if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET; v4->sin_port = htons(port); bytes = sizeof *v4;
+  } else if (inet_pton(AF_INET6, address, &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6; v6->sin6_port = htons(port); bytes = sizeof *v6;
+  } else {
+    return -EINVAL;
+  }
+  int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(fd, (struct sockaddr *)&storage, bytes) < 0 || listen(fd, backlog) < 0) {
+    int error = errno;
+    close(fd);
+    return -error;
+  }
+  return fd;
+}
+static inline int lk_local_port(int fd) {
+  struct sockaddr_storage storage;
+  socklen_t bytes = sizeof storage;
+  if (getsockname(fd, (struct sockaddr *)&storage, &bytes) < 0) return -errno;
+  return ntohs(storage.ss_family == AF_INET ? ((struct sockaddr_in *)&storage)->sin_port
+                                            : ((struct sockaddr_in6 *)&storage)->sin6_port);
+}
+
+// Declared by the C library only under _GNU_SOURCE, which a Swift importer of this header does not set.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+
+// Accepts one connection, non-blocking and without Nagle's delay (the batching is ours); writes the peer's address as
+// text. INET6_ADDRSTRLEN bytes suffice.
+static inline int lk_accept(int listener, char *address, int address_bytes) {
+  struct sockaddr_storage storage;
+  socklen_t bytes = sizeof storage;
+  int fd = accept4(listener, (struct sockaddr *)&storage, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return -errno;
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const void *source = storage.ss_family == AF_INET ? (const void *)&((struct sockaddr_in *)&storage)->sin_addr
+                                                    : (const void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
+  if (!inet_ntop(storage.ss_family, source, address, (socklen_t)address_bytes)) address[0] = 0;
+  return fd;
+}
+
+static inline int lk_socketpair(int *left, int *right) {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0) return -errno;
+  *left = fds[0];
+  *right = fds[1];
+  return 0;
+}
+
+static inline void lk_close(int fd) { close(fd); }
+static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
+
+// libssl writes with plain write(2): without this a peer that went away would end the process.
+static inline void lk_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
+
+// Of this thread only: Linux gives each thread a nice value of its own.
+static inline void lk_be_nice(int value) { setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), value); }
+
+// The kernel keeps 15 bytes of a thread's name and cuts the rest.
+static inline void lk_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+// Blocks the signals that end or reload the server, in this thread and all that it starts; lk_wait_signal takes them.
+static inline void lk_block_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+static inline int lk_wait_signal(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
+  int signal = 0;
+  return sigwait(&set, &signal) == 0 ? signal : -1;
+}
+
+// No core file and no peeking by processes of the same user: the process holds keys.
+int lk_forbid_dumps(void);
+// Raises the limit on open files to its hard maximum; returns it.
+static inline int64_t lk_raise_file_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return -errno;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return (int64_t)limit.rlim_cur;
+}

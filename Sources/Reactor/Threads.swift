@@ -1,0 +1,55 @@
+internal import CLinux
+
+/// A named operating-system thread that runs `body` once. Nobody joins it: who needs its end is told by the body.
+package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
+  final class Box {
+    let name: String
+    let body: @Sendable () -> Void
+    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.body = body
+    }
+  }
+  var attributes = pthread_attr_t()
+  unsafe pthread_attr_init(&attributes)
+  defer { unsafe pthread_attr_destroy(&attributes) }
+  unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+  // Swift frames are not small and password hashing allocates none of its memory here.
+  unsafe pthread_attr_setstacksize(&attributes, 2 << 20)
+  var thread = pthread_t()
+  let context = unsafe Unmanaged.passRetained(Box(name, body)).toOpaque()
+  let result = unsafe pthread_create(&thread, &attributes, { raw in
+    let box = unsafe Unmanaged<Box>.fromOpaque(raw!).takeRetainedValue()
+    unsafe lk_name_thread(box.name)
+    box.body()
+    return nil
+  }, context)
+  precondition(result == 0, "no thread could be started: errno \(result)")
+}
+
+/// Every signal that ends or reloads the server is taken by `waitForSignal` and by nothing else. Called once, on the
+/// main thread, before any other thread is started.
+package func blockSignals() {
+  lk_ignore_sigpipe()
+  lk_block_signals()
+}
+
+package enum ServerSignal: Sendable {
+  case terminate
+  case reload
+}
+
+/// Blocks the calling thread until SIGTERM, SIGINT or SIGHUP.
+package func waitForSignal() -> ServerSignal { lk_wait_signal() == SIGHUP ? .reload : .terminate }
+
+/// No core files and no tracing by others: the process holds keys. Raises the limit on open files.
+package func hardenProcess() {
+  _ = lk_forbid_dumps()
+  _ = lk_raise_file_limit()
+}
+
+/// Milliseconds since 1970.
+package func wallMillis() -> Int64 { lk_wall_millis() }
+
+/// Milliseconds of a clock that never goes back.
+package func monotonicMillis() -> Int64 { lk_monotonic_millis() }

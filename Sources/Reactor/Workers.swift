@@ -1,0 +1,79 @@
+internal import CLinux
+internal import Synchronization
+
+/// Threads for slow computing, such as password hashing, behind a queue that is never longer than its limit: past it
+/// work is refused before it costs anything.
+package final class Workers: Sendable {
+  package struct Full: Error {}
+
+  private struct Queue {
+    var waiting: [@Sendable () -> Void] = []
+    var idle = 0
+    var closed = false
+  }
+
+  private let queue = Mutex(Queue())
+  private let queueMax: Int
+  private let wakeups = Semaphore()
+
+  /// `niceness` keeps the workers behind the reactors when both want the same core.
+  package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
+    self.queueMax = queueMax
+    for index in 0..<count {
+      startThread(named: "\(name)-\(index)") { [self] in
+        lk_be_nice(niceness)
+        while let work = next() { work() }
+      }
+    }
+  }
+
+  package var queued: Int { queue.withLock { $0.waiting.count } }
+
+  /// Runs `body` on a worker. Throws `Full` at once when `queueMax` are waiting.
+  package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+      let accepted = queue.withLock { queue in
+        guard !queue.closed, queue.waiting.count < queueMax else { return false }
+        queue.waiting.append { continuation.resume(returning: body()) }
+        return true
+      }
+      if accepted { wakeups.signal() } else { continuation.resume(throwing: Full()) }
+    }
+  }
+
+  /// Ends the threads after the work that is queued.
+  package func close(count: Int) {
+    queue.withLock { $0.closed = true }
+    for _ in 0..<count { wakeups.signal() }
+  }
+
+  private func next() -> (@Sendable () -> Void)? {
+    while true {
+      wakeups.wait()
+      let (work, ended) = queue.withLock { queue in
+        queue.waiting.isEmpty ? (nil, queue.closed) : (queue.waiting.removeFirst(), false)
+      }
+      if let work { return work }
+      if ended { return nil }
+    }
+  }
+}
+
+/// A counting semaphore: workers sleep in it without holding the queue's lock.
+@safe private final class Semaphore: Sendable {
+  private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
+
+  init() {
+    unsafe semaphore = .allocate(capacity: 1)
+    unsafe sem_init(semaphore, 0, 0)
+  }
+
+  deinit {
+    unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
+  }
+
+  func signal() { unsafe sem_post(semaphore) }
+
+  func wait() { while unsafe sem_wait(semaphore) != 0 {} }
+}
