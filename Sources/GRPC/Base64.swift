@@ -1,0 +1,39 @@
+/// Base64 as binary metadata has it (RFC 4648 4): accepted with and without padding, written without.
+package enum Base64 {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  package static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity((bytes.count * 4 + 2) / 3)
+    var index = 0
+    while index < bytes.count {
+      let left = bytes.count - index
+      let group = UInt32(bytes[index]) << 16
+        | (left > 1 ? UInt32(bytes[index + 1]) << 8 : 0) | (left > 2 ? UInt32(bytes[index + 2]) : 0)
+      for position in 0..<min(4, left + 1) {
+        text.append(alphabet[Int(group >> (18 - 6 * UInt32(position)) & 63)])
+      }
+      index += 3
+    }
+    return text
+  }
+
+  /// Values of one name may be joined by commas: each is judged by itself.
+  static func isValidList(_ value: ArraySlice<UInt8>) -> Bool {
+    value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy(isValid)
+  }
+
+  private static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
+    let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+    let digits = text.dropLast(padding)
+    guard padding <= 2, digits.count % 4 != 1 else { return false }
+    return digits.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+        true
+      default: false
+      }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so a
+/// head may be split at each of its bytes.
+struct Framing {
+  private static let headBytes = 5
+  private let bytesMax: Int
+  private var buffer: [UInt8] = []
+
+  init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+  var isInsideMessage: Bool { !buffer.isEmpty }
+  var bufferedBytes: Int { buffer.count }
+
+  /// Appends every message that is whole now. A refusal is judged from the head, before its message is buffered.
+  mutating func append(_ bytes: [UInt8], into messages: inout [Message]) -> Refusal? {
+    guard !bytes.isEmpty else { return nil }
+    // A usual request comes in one piece: its bytes are taken over, not copied.
+    var whole = bytes
+    if !buffer.isEmpty {
+      buffer += bytes
+      whole = buffer
+      buffer = []
+    }
+    var start = 0
+    while whole.count - start >= Framing.headBytes {
+      if let refusal = judge(flag: whole[start], length: Framing.length(whole, at: start + 1)) { return refusal }
+      let end = start + Framing.headBytes + Framing.length(whole, at: start + 1)
+      guard end <= whole.count else { break }
+      messages.append(Message(bytes: whole, start: start + Framing.headBytes, end: end))
+      start = end
+    }
+    if start < whole.count { buffer = start == 0 ? whole : Array(whole[start...]) }
+    return nil
+  }
+
+  private func judge(flag: UInt8, length: Int) -> Refusal? {
+    switch flag {
+    case 0: break
+    // A grpc-encoding other than identity was refused with the head.
+    case 1: return Refusal(.internal, "the compressed flag is set but no encoding is agreed")
+    default: return Refusal(.internal, "the flag byte of a message is 0 or 1, not \(flag)")
+    }
+    guard length <= bytesMax else {
+      return Refusal(.resourceExhausted, "the message is larger than allowed (\(length) of \(bytesMax) bytes)")
+    }
+    return nil
+  }
+
+  private static func length(_ bytes: [UInt8], at start: Int) -> Int {
+    Int(bytes[start]) << 24 | Int(bytes[start + 1]) << 16 | Int(bytes[start + 2]) << 8 | Int(bytes[start + 3])
+  }
+}

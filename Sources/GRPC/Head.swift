@@ -1,0 +1,128 @@
+/// What the header block of a request says, as far as the server looks.
+package struct RequestHead: Sendable {
+  /// `/package.Service/Method`.
+  package internal(set) var path: [UInt8] = []
+  /// nil: the client waits for ever.
+  package internal(set) var timeoutMillis: Int64?
+  /// The value of `authorization`.
+  package internal(set) var authorization: [UInt8] = []
+  package internal(set) var userAgent: [UInt8] = []
+  /// How often the client tried before (gRFC A6).
+  package internal(set) var previousAttempts: [UInt8] = []
+}
+
+/// Reads the fields of a request in their order and judges them at the end (R1-R12).
+package struct HeadReader {
+  private var head = RequestHead()
+  private var methodIsPost = false
+  private var contentTypeIsGRPC = false
+  private var hasTE = false
+  private var authority: ArraySlice<UInt8>?
+  private var host: ArraySlice<UInt8>?
+  private var refusal: Refusal?
+
+  package init() {}
+
+  package mutating func field(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
+    switch name.count {
+    case 2 where name.isText("te"): hasTE = true
+    case 4 where name.isText("host"): host = value
+    case 5 where name.isText(":path"): head.path = Array(value)
+    case 7 where name.isText(":method"): methodIsPost = value.isText("POST")
+    case 10 where name.isText(":authority"): authority = value
+    case 10 where name.isText("user-agent"): head.userAgent = Array(value)
+    case 12 where name.isText("content-type"): contentTypeIsGRPC = HeadReader.isGRPC(value)
+    case 12 where name.isText("grpc-timeout"): timeout(value)
+    case 13 where name.isText("authorization"): head.authorization = Array(value)
+    case 13 where name.isText("grpc-encoding"): encoding(value)
+    case 26 where name.isText("grpc-previous-rpc-attempts"): head.previousAttempts = Array(value)
+    default:
+      if name.hasSuffix("-bin"), !Base64.isValidList(value) {
+        refuse(Refusal(.internal, "illegal base64 in \(String(decoding: name, as: UTF8.self))"))
+      }
+    }
+  }
+
+  package func finish() -> Result<RequestHead, Refusal> {
+    // The order is that of the request: what is not gRPC at all first.
+    if !methodIsPost { return .failure(Refusal(.internal, "the method of a gRPC request is POST", form: .http(405))) }
+    if !contentTypeIsGRPC {
+      return .failure(Refusal(.internal, "the content-type of a gRPC request is application/grpc", form: .http(415)))
+    }
+    // `te: trailers` detects proxies that lose trailers. The gRPC C core resets such a stream without a word.
+    if !hasTE { return .failure(Refusal(.internal, "no te: trailers", form: .reset)) }
+    guard let name = authority ?? host, HeadReader.isWellFormed(name), host == nil || host! == name else {
+      return .failure(Refusal(.internal, "the authority is missing, malformed or not the host", form: .http(400)))
+    }
+    if let refusal { return .failure(refusal) }
+    return .success(head)
+  }
+
+  private mutating func refuse(_ refusal: Refusal) {
+    if self.refusal == nil { self.refusal = refusal }
+  }
+
+  private mutating func timeout(_ value: ArraySlice<UInt8>) {
+    guard let millis = Timeout.millis(value) else {
+      return refuse(Refusal(.internal, "grpc-timeout is one to eight digits and a unit"))
+    }
+    head.timeoutMillis = millis
+  }
+
+  private mutating func encoding(_ value: ArraySlice<UInt8>) {
+    guard !value.isText("identity") else { return }
+    refuse(Refusal(.unimplemented, "messages are taken uncompressed only", namesEncodings: true))
+  }
+
+  /// `application/grpc`, then the end, `+` or `;`.
+  static func isGRPC(_ value: ArraySlice<UInt8>) -> Bool {
+    let bytes = "application/grpc".utf8.count
+    guard value.count >= bytes, value.prefix(bytes).isText("application/grpc") else { return false }
+    guard value.count > bytes else { return true }
+    let next = value[value.startIndex + bytes]
+    return next == UInt8(ascii: "+") || next == UInt8(ascii: ";")
+  }
+
+  /// A host with an optional port; no user information, no blanks (RFC 9113 8.3.1).
+  static func isWellFormed(_ authority: ArraySlice<UInt8>) -> Bool {
+    !authority.isEmpty && authority.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") }
+  }
+}
+
+/// `grpc-timeout`: one to eight digits, then H, M, S, m, u or n.
+package enum Timeout {
+  /// Rounded up to whole milliseconds, so that a deadline is never earlier than the client's; nil: malformed.
+  package static func millis(_ value: ArraySlice<UInt8>) -> Int64? {
+    guard let unit = value.last, (2...9).contains(value.count) else { return nil }
+    var number: Int64 = 0
+    for digit in value.dropLast() {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      number = number * 10 + Int64(digit - UInt8(ascii: "0"))
+    }
+    switch unit {
+    case UInt8(ascii: "H"): return number * 3_600_000
+    case UInt8(ascii: "M"): return number * 60_000
+    case UInt8(ascii: "S"): return number * 1_000
+    case UInt8(ascii: "m"): return number
+    case UInt8(ascii: "u"): return (number + 999) / 1_000
+    case UInt8(ascii: "n"): return (number + 999_999) / 1_000_000
+    default: return nil
+    }
+  }
+}
+
+extension ArraySlice<UInt8> {
+  func isText(_ text: StaticString) -> Bool {
+    guard count == text.utf8CodeUnitCount else { return false }
+    return text.withUTF8Buffer { expected in
+      var index = 0
+      for byte in self {
+        if unsafe byte != expected[index] { return false }
+        index += 1
+      }
+      return true
+    }
+  }
+
+  func hasSuffix(_ text: StaticString) -> Bool { suffix(text.utf8CodeUnitCount).isText(text) }
+}

@@ -1,0 +1,39 @@
+/// Finds the entry of a path without making a String of it: exact, case-sensitive (R4).
+package struct MethodTable<Entry> {
+  private struct Slot {
+    var path: [UInt8]
+    var entry: Entry
+  }
+
+  private var slots: [Slot?]
+
+  /// Paths are `/package.Service/Method`, each once.
+  package init(_ entries: [(path: String, entry: Entry)]) {
+    var size = 16
+    while size < entries.count * 4 { size *= 2 }
+    slots = Array(repeating: nil, count: size)
+    for (path, entry) in entries {
+      let bytes = Array(path.utf8)
+      precondition(self[bytes] == nil, "\(path) is served twice")
+      var at = MethodTable.hash(bytes) & (size - 1)
+      while slots[at] != nil { at = (at + 1) & (size - 1) }
+      slots[at] = Slot(path: bytes, entry: entry)
+    }
+  }
+
+  package subscript(path: [UInt8]) -> Entry? {
+    var at = MethodTable.hash(path) & (slots.count - 1)
+    while let slot = slots[at] {
+      if slot.path == path { return slot.entry }
+      at = (at + 1) & (slots.count - 1)
+    }
+    return nil
+  }
+
+  /// FNV-1a: short keys, and the table is a quarter full at most.
+  private static func hash(_ bytes: [UInt8]) -> Int {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return Int(truncatingIfNeeded: hash ^ hash >> 32)
+  }
+}

@@ -1,0 +1,236 @@
+// HTTP2: one connection over nghttp2, without I/O.
+//
+// Owns: feeding and draining of frames, the streams with their header blocks and bodies, abuse budgets, the life of a
+// connection (keepalive, age, drain).
+// Does not own: bytes on a socket (TLS), what a header or a body means (GRPC), timers (Server tells the time).
+// Read next: Sink.swift for what comes in, Stream.swift, Budget.swift, Life.swift.
+
+internal import CNghttp2
+
+/// Drives nghttp2: feed what was read, look at `sink`, answer, drain what is to be written.
+///
+/// Callbacks write to the `Sink` only. The two are separate objects because nghttp2 calls back while it is being fed,
+/// and Swift forbids touching the same storage twice at once. Nothing is fed or drained from a callback.
+@safe package final class Session {
+  package let sink: Sink
+  private let session: OpaquePointer
+  private let limits: SessionLimits
+
+  /// Fails only where memory does.
+  package init?(_ limits: SessionLimits, nowMillis: Int64) {
+    self.limits = limits
+    sink = Sink(limits, nowMillis: nowMillis)
+    guard let session = unsafe Session.make(sink) else { return nil }
+    unsafe self.session = session
+    unsafe sink.attach(session)
+    let settings = [
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: UInt32(limits.streamWindowBytes)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(limits.headerListBytesMax)),
+      nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL.rawValue), value: 0),
+    ]
+    // SETTINGS come first (RFC 9113 3.4); without them nghttp2 would admit any number of streams.
+    guard unsafe nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count) == 0,
+      unsafe nghttp2_session_set_local_window_size(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(limits.connectionWindowBytes)) == 0
+    else { return nil }
+  }
+
+  deinit { unsafe nghttp2_session_del(session) }
+
+  /// Gives nghttp2 what was read. False: the connection is broken beyond an answer; drain what it still says, then
+  /// close.
+  package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
+    sink.nowMillis = nowMillis
+    let fed = unsafe nghttp2_session_mem_recv(
+      session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    if let fault = sink.fault { terminate(fault) }
+    return fed == bytes.count
+  }
+
+  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
+  package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
+    while buffer.count < bytesMax {
+      var frame: UnsafePointer<UInt8>?
+      let bytes = unsafe nghttp2_session_mem_send(session, &frame)
+      if bytes < 0 { return false }
+      if bytes == 0 {
+        guard resetAnsweredEarly() else { return true }
+        continue
+      }
+      unsafe buffer.append(contentsOf: UnsafeBufferPointer(start: frame, count: bytes))
+    }
+    return true
+  }
+
+  package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty }
+
+  /// nghttp2 has nothing more to hear or to say: close.
+  package var isOver: Bool {
+    unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+  }
+
+  // MARK: Answers
+
+  /// Headers now, then the body, then the trailers, submitted together.
+  package func respond(_ stream: Stream, head: PreparedHeaders, body: [UInt8], trailers: PreparedHeaders) {
+    stream.queue(body)
+    stream.finish(trailers)
+    start(stream, head)
+  }
+
+  /// Headers now; messages follow by `send`, the end by `finish`.
+  package func start(_ stream: Stream, _ head: PreparedHeaders) {
+    guard !stream.isClosed, !stream.answered else { return }
+    stream.answered = true
+    var provider = unsafe nghttp2_data_provider()
+    unsafe provider.source.ptr = Unmanaged.passUnretained(stream).toOpaque()
+    unsafe provider.read_callback = readBody
+    let result = unsafe nghttp2_submit_response(session, stream.id, head.fields, head.count, &provider)
+    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+  }
+
+  package func send(_ stream: Stream, _ message: [UInt8]) {
+    guard !stream.isClosed else { return }
+    stream.queue(message)
+    resume(stream)
+  }
+
+  package func finish(_ stream: Stream, _ trailers: PreparedHeaders) {
+    guard !stream.isClosed else { return }
+    stream.finish(trailers)
+    resume(stream)
+  }
+
+  /// The whole answer in one header block with END_STREAM (gRPC: Trailers-Only).
+  package func respondTrailersOnly(_ stream: Stream, _ trailers: PreparedHeaders) {
+    guard !stream.isClosed, !stream.answered else { return }
+    stream.answered = true
+    let result = unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil)
+    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+  }
+
+  package func reset(_ stream: Stream, _ code: ErrorCode) {
+    guard !stream.isClosed else { return }
+    stream.answered = true
+    unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue)
+  }
+
+  /// Gives window back: these bytes of the stream's body were consumed, not merely received.
+  package func consumed(_ stream: Stream, bytes: Int) {
+    guard bytes > 0 else { return }
+    if stream.isClosed || stream.ended {
+      unsafe nghttp2_session_consume_connection(session, bytes)
+    } else {
+      unsafe nghttp2_session_consume(session, stream.id, bytes)
+    }
+  }
+
+  // MARK: The connection
+
+  /// First half of a graceful end: GOAWAY with the highest id, so that requests under way still count, and a PING whose
+  /// answer tells that the peer has seen it.
+  package func announceShutdown() {
+    unsafe nghttp2_submit_shutdown_notice(session)
+    ping()
+  }
+
+  /// Second half: GOAWAY with the true last id; later streams are ignored.
+  package func shutDown(_ code: ErrorCode = .noError) {
+    let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
+    unsafe nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, code.rawValue, nil, 0)
+  }
+
+  /// GOAWAY, then the end as soon as it is written.
+  package func terminate(_ fault: Fault) {
+    let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
+    let text = Array(fault.debugData.utf8)
+    unsafe nghttp2_submit_goaway(
+      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count)
+    unsafe nghttp2_session_terminate_session(session, fault.code.rawValue)
+  }
+
+  package func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
+
+  // MARK: Inside
+
+  private var fatal: Int32 { Int32(NGHTTP2_ERR_NOMEM.rawValue) }
+
+  private func resume(_ stream: Stream) { unsafe nghttp2_session_resume_data(session, stream.id) }
+
+  /// A stream answered before the client ended its request is reset with NO_ERROR, but only after the trailers frame
+  /// was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1).
+  private func resetAnsweredEarly() -> Bool {
+    guard !sink.answeredEarly.isEmpty else { return false }
+    for id in sink.answeredEarly {
+      unsafe nghttp2_submit_rst_stream(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue)
+    }
+    sink.answeredEarly.removeAll(keepingCapacity: true)
+    return true
+  }
+
+  private static func make(_ sink: Sink) -> OpaquePointer? {
+    var callbacks: OpaquePointer?
+    var option: OpaquePointer?
+    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
+      return nil
+    }
+    defer {
+      unsafe nghttp2_session_callbacks_del(callbacks)
+      unsafe nghttp2_option_del(option)
+    }
+    unsafe Sink.install(in: callbacks)
+    // Window is given back when a message was consumed, not when it was received.
+    unsafe nghttp2_option_set_no_auto_window_update(option, 1)
+    // Closed streams are of no use to a server that ignores priorities.
+    unsafe nghttp2_option_set_no_closed_streams(option, 1)
+    unsafe nghttp2_option_set_max_outbound_ack(option, 1000)
+    unsafe nghttp2_option_set_max_settings(option, 32)
+    // Before our own budget, which spares resets of calls that were answered already.
+    unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
+    unsafe nghttp2_option_set_max_continuations(option, 8)
+    var session: OpaquePointer?
+    let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
+    guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }
+    return unsafe session
+  }
+}
+
+/// RFC 9113 7.
+package struct ErrorCode: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+  package static let noError = ErrorCode(rawValue: 0)
+  package static let protocolError = ErrorCode(rawValue: 1)
+  package static let internalError = ErrorCode(rawValue: 2)
+  package static let refusedStream = ErrorCode(rawValue: 7)
+  package static let cancel = ErrorCode(rawValue: 8)
+  package static let enhanceYourCalm = ErrorCode(rawValue: 11)
+}
+
+/// Why a connection is ended from our side, as the GOAWAY tells it.
+package struct Fault: Hashable, Sendable {
+  package var code: ErrorCode
+  package var debugData: String
+
+  package init(code: ErrorCode, debugData: String) {
+    self.code = code
+    self.debugData = debugData
+  }
+}
+
+/// What one connection may use.
+package struct SessionLimits: Sendable {
+  package var streamsMax = 100
+  package var streamWindowBytes = 65_536
+  package var connectionWindowBytes = 1 << 20
+  package var headerListBytesMax = 16_384
+  package var headerFieldsMax = 64
+  package var budget = Budget.Limits()
+
+  package init() {}
+}

@@ -1,0 +1,200 @@
+internal import CNghttp2
+
+/// What nghttp2 reports while it is fed and drained: collected here, looked at afterwards.
+@safe package final class Sink {
+  /// Streams on which something is new, each once, in order.
+  package private(set) var touched: [Stream] = []
+  /// PINGs of the peer, and answers to ours, since the last look.
+  package var pingsReceived = 0
+  package var pingAcknowledged = false
+  /// Open streams.
+  package private(set) var streamCount = 0
+  /// A HEADERS or DATA frame left since the last look: by gRFC A8 it forgives pings.
+  package var sentReply = false
+  package private(set) var goawayReceived = false
+  /// Set once a budget is spent: the connection must end.
+  private(set) var fault: Fault?
+  var nowMillis: Int64
+  /// Ids of streams answered in full while their client was still sending.
+  var answeredEarly: [Int32] = []
+  private let limits: SessionLimits
+  private var budget: Budget
+  private var session: OpaquePointer?
+  private var streams: [Int32: Stream] = [:]
+
+  init(_ limits: SessionLimits, nowMillis: Int64) {
+    self.limits = limits
+    self.nowMillis = nowMillis
+    budget = Budget(limits.budget)
+  }
+
+  /// Hands out what is new; a stream is listed again when more of it comes.
+  package func takeTouched() -> [Stream] {
+    for stream in touched { stream.isTouched = false }
+    defer { touched.removeAll(keepingCapacity: true) }
+    return touched
+  }
+
+  package func forEachStream(_ body: (Stream) -> Void) {
+    for stream in streams.values { body(stream) }
+  }
+
+  func attach(_ session: OpaquePointer) { unsafe self.session = session }
+
+  private func touch(_ stream: Stream) {
+    guard !stream.isTouched else { return }
+    stream.isTouched = true
+    touched.append(stream)
+  }
+
+  private func spend(_ kind: Budget.Kind) {
+    if fault == nil, !budget.spend(kind, nowMillis: nowMillis) {
+      fault = Fault(code: .enhanceYourCalm, debugData: kind.rawValue)
+    }
+  }
+
+  // MARK: Events
+
+  func began(_ id: Int32) {
+    let stream = Stream(id: id)
+    streams[id] = stream
+    streamCount += 1
+    unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
+  }
+
+  func field(_ stream: Stream, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    // Trailers of a request are not expected and ignored.
+    guard !stream.headersComplete, !stream.headersTooLarge else { return }
+    // RFC 9113 6.5.2: a field counts as name + value + 32.
+    stream.headerBytes += name.count + value.count + 32
+    if stream.headerBytes > limits.headerListBytesMax || stream.headers.count >= limits.headerFieldsMax {
+      stream.headersTooLarge = true
+      stream.headers.clear()
+    } else {
+      unsafe stream.headers.append(name: name, value: value)
+    }
+  }
+
+  func body(_ stream: Stream, _ bytes: UnsafeBufferPointer<UInt8>) {
+    // What comes after the answer is dropped, its window given back to the connection.
+    if stream.answered {
+      unsafe nghttp2_session_consume_connection(session, bytes.count)
+      return
+    }
+    unsafe stream.body.append(contentsOf: bytes)
+    touch(stream)
+  }
+
+  func received(_ frame: UnsafePointer<nghttp2_frame>) {
+    let header = unsafe frame.pointee.hd
+    switch UInt32(header.type) {
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: receivedOnStream(header)
+    case NGHTTP2_PING.rawValue:
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
+    case NGHTTP2_SETTINGS.rawValue:
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) }
+    case NGHTTP2_PRIORITY.rawValue: spend(.priority)
+    case NGHTTP2_RST_STREAM.rawValue:
+      if let stream = streams[header.stream_id], !stream.answered { spend(.unfinishedReset) }
+    case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
+    default: break
+    }
+  }
+
+  private func receivedOnStream(_ header: nghttp2_frame_hd) {
+    guard let stream = streams[header.stream_id] else { return }
+    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { stream.headersComplete = true }
+    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
+      stream.ended = true
+    } else if UInt32(header.type) == NGHTTP2_DATA.rawValue, header.length == 0 {
+      stream.emptyDataFrames += 1
+      if stream.emptyDataFrames > limits.budget.emptyDataPerStreamMax { spend(.emptyData) }
+    }
+    touch(stream)
+  }
+
+  func sent(_ frame: UnsafePointer<nghttp2_frame>) {
+    let header = unsafe frame.pointee.hd
+    switch UInt32(header.type) {
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      sentReply = true
+      if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let stream = streams[header.stream_id],
+        !stream.ended
+      {
+        answeredEarly.append(header.stream_id)
+      }
+    default: break
+    }
+  }
+
+  /// nghttp2 refuses a frame on its own: it will reset the stream, and a peer can provoke that without end.
+  func refusedFrame(_ error: Int32) {
+    if error != NGHTTP2_ERR_REFUSED_STREAM.rawValue { spend(.provokedReset) }
+  }
+
+  func closed(_ id: Int32, _ code: UInt32) {
+    guard let stream = streams.removeValue(forKey: id) else { return }
+    streamCount -= 1
+    stream.closedWith = ErrorCode(rawValue: code)
+    // Bytes nobody will take any more must not hold the connection's window.
+    if !stream.body.isEmpty {
+      unsafe nghttp2_session_consume_connection(session, stream.body.count)
+      stream.body = []
+    }
+    touch(stream)
+  }
+
+  // MARK: The callbacks, one line each
+
+  static func install(in callbacks: OpaquePointer?) {
+    unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
+      if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST { unsafe sink(context).began(frame!.pointee.hd.stream_id) }
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+      session, frame, name, nameBytes, value, valueBytes, _, context in
+      guard let stream = unsafe stream(session, frame!.pointee.hd.stream_id) else { return 0 }
+      unsafe sink(context).field(
+        stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
+        value: UnsafeBufferPointer(start: value, count: valueBytes))
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+      session, _, id, bytes, count, context in
+      guard let stream = unsafe stream(session, id) else { return 0 }
+      unsafe sink(context).body(stream, UnsafeBufferPointer(start: bytes, count: count))
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
+      unsafe sink(context).received(frame!)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
+      unsafe sink(context).sent(frame!)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, error, context in
+      unsafe sink(context).refusedFrame(error)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
+      unsafe sink(context).closed(id, code)
+      return 0
+    }
+  }
+}
+
+private func sink(_ context: UnsafeMutableRawPointer?) -> Sink {
+  unsafe Unmanaged<Sink>.fromOpaque(context!).takeUnretainedValue()
+}
+
+private func stream(_ session: OpaquePointer?, _ id: Int32) -> Stream? {
+  guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
+  return unsafe Unmanaged<Stream>.fromOpaque(raw).takeUnretainedValue()
+}
+
+/// The data source of every response: its pointer is the stream.
+let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, _ in
+  let stream = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr).takeUnretainedValue()
+  return unsafe stream.read(into: buffer!, count: count, flags: flags!, session: session)
+}

@@ -1,0 +1,146 @@
+internal import CNghttp2
+
+/// One request and its answer, as bytes.
+@safe package final class Stream {
+  package let id: Int32
+  /// The request's fields, pseudo fields included, in their order.
+  package internal(set) var headers = HeaderBlock()
+  /// Body bytes that nobody has taken yet.
+  package internal(set) var body: [UInt8] = []
+  /// The header block is whole.
+  package internal(set) var headersComplete = false
+  /// The block was larger than the limit, or had too many fields; what was over is not kept.
+  package internal(set) var headersTooLarge = false
+  /// The client said that no more comes.
+  package internal(set) var ended = false
+  /// With the code that closed it.
+  package internal(set) var closedWith: ErrorCode?
+  /// Something of the above is new since the connection looked.
+  var isTouched = false
+  var emptyDataFrames = 0
+  var headerBytes = 0
+
+  /// The call that lives on this stream; whoever drives the connection puts it here.
+  package var call: AnyObject?
+
+  var answered = false
+  private var out: [UInt8] = []
+  private var outOffset = 0
+  private var trailers: PreparedHeaders?
+
+  init(id: Int32) { self.id = id }
+
+  package var isClosed: Bool { closedWith != nil }
+
+  /// Bytes queued that the client has not taken: what back-pressure looks at.
+  package var unsentBytes: Int { out.count - outOffset }
+
+  /// Takes what has come of the body so far.
+  package func takeBody() -> [UInt8] {
+    defer { body = [] }
+    return body
+  }
+
+  func queue(_ bytes: [UInt8]) {
+    if outOffset == out.count {
+      out = bytes
+      outOffset = 0
+    } else {
+      out += bytes
+    }
+  }
+
+  func finish(_ trailers: PreparedHeaders) { self.trailers = trailers }
+
+  /// nghttp2 asks for at most `count` bytes of the body. At its end the trailers are submitted from here, as
+  /// nghttp2 wants it: after the end of data is known and before the frame is made.
+  func read(
+    into buffer: UnsafeMutablePointer<UInt8>, count: Int, flags: UnsafeMutablePointer<UInt32>, session: OpaquePointer?
+  ) -> Int {
+    let bytes = min(count, unsentBytes)
+    if bytes > 0 {
+      unsafe out.withUnsafeBufferPointer { source in
+        unsafe buffer.update(from: source.baseAddress! + outOffset, count: bytes)
+      }
+      outOffset += bytes
+    }
+    guard unsentBytes == 0 else { return bytes }
+    guard let trailers else { return bytes > 0 ? bytes : Int(NGHTTP2_ERR_DEFERRED.rawValue) }
+    unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) | UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
+    let result = unsafe nghttp2_submit_trailer(session, id, trailers.fields, trailers.count)
+    return result == 0 ? bytes : Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+  }
+}
+
+/// The fields of a request in one buffer.
+package struct HeaderBlock {
+  private struct Field {
+    var start: Int
+    var nameBytes: Int
+    var valueBytes: Int
+  }
+
+  private var bytes: [UInt8] = []
+  private var fields: [Field] = []
+
+  package var count: Int { fields.count }
+
+  /// Name and value of each field, in order.
+  package func forEach(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
+    for field in fields {
+      let middle = field.start + field.nameBytes
+      body(bytes[field.start..<middle], bytes[middle..<middle + field.valueBytes])
+    }
+  }
+
+  mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    if bytes.isEmpty {
+      // A usual request fits: no growth while it is collected.
+      bytes.reserveCapacity(384)
+      fields.reserveCapacity(12)
+    }
+    fields.append(Field(start: bytes.count, nameBytes: name.count, valueBytes: value.count))
+    unsafe bytes.append(contentsOf: name)
+    unsafe bytes.append(contentsOf: value)
+  }
+
+  mutating func clear() {
+    bytes = []
+    fields = []
+  }
+}
+
+/// A header list in the form nghttp2 takes. Prepared once for the lists that every call sends, so that an answer
+/// allocates nothing for them.
+@safe package final class PreparedHeaders {
+  let fields: UnsafeMutablePointer<nghttp2_nv>
+  let count: Int
+  private let text: UnsafeMutablePointer<UInt8>
+
+  package init(_ list: [(name: String, value: [UInt8])]) {
+    count = list.count
+    unsafe fields = .allocate(capacity: max(1, list.count))
+    unsafe text = .allocate(capacity: max(1, list.reduce(0) { $0 + $1.name.utf8.count + $1.value.count }))
+    var at = unsafe text
+    for (index, field) in list.enumerated() {
+      let name = unsafe at
+      for byte in field.name.utf8 {
+        unsafe at.pointee = byte
+        unsafe at += 1
+      }
+      let value = unsafe at
+      for byte in field.value {
+        unsafe at.pointee = byte
+        unsafe at += 1
+      }
+      unsafe fields[index] = nghttp2_nv(
+        name: name, value: value, namelen: field.name.utf8.count, valuelen: field.value.count,
+        flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
+    }
+  }
+
+  deinit {
+    unsafe fields.deallocate()
+    unsafe text.deallocate()
+  }
+}
