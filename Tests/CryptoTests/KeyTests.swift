@@ -163,7 +163,8 @@ struct HostileKeyTests {
   }
 
   @Test func `A point off its curve, at infinity or beyond the field is refused (check 54)`() throws {
-    guard case .p256(let x, let y) = try PrivateKey.generate(.p256).components else { return }
+    let x = decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
+    let y = decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
     let zero = [UInt8](repeating: 0, count: 32)
     let ones = [UInt8](repeating: 0xFF, count: 32)
     for (x, y) in [(y, x), (zero, zero), (ones, ones), (x, ones), (x, zero)] {
