@@ -1,7 +1,3 @@
 #pragma once
-#include <openssl/ssl.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
-#include <openssl/x509v3.h>
 #include "tls.h"
+#include "crypto_shim.h"

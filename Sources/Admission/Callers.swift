@@ -1,0 +1,108 @@
+// Admission: who calls, and what it may do.
+//
+// Owns: the table of calling services with their rights, how a certificate or an API key names one of them, and the
+// keyed digests of idempotency keys.
+// Does not own: the handshake that proves a certificate (TLS), the records under the digests (Identity, Store).
+// Read next: Rights.swift.
+
+internal import Crypto
+package import Store
+
+/// One calling service as configuration has it.
+package struct CallerSettings: Sendable {
+  package var name: String
+  /// URI or DNS name of its client certificate; empty: it has none.
+  package var san: String
+  /// SHA-256 of its API key `lk_…`; nil: it has none. The key itself is nowhere here.
+  package var apiKeyDigest: Digest?
+  /// `package.Service/Method`, `package.Service/*` or `*`.
+  package var methods: [String]
+  package var mayFetchByEmail: Bool
+  /// What tokens it may ask for and be shown; the first is what its sessions are issued for.
+  package var audiences: [String]
+
+  package init(
+    name: String, san: String = "", apiKeyDigest: Digest? = nil, methods: [String], mayFetchByEmail: Bool = false,
+    audiences: [String]
+  ) {
+    self.name = name
+    self.san = san
+    self.apiKeyDigest = apiKeyDigest
+    self.methods = methods
+    self.mayFetchByEmail = mayFetchByEmail
+    self.audiences = audiences
+  }
+}
+
+/// A calling service, identified, with its rights worked out.
+package struct Caller: Sendable {
+  package let name: CallerName
+  /// False: neither certificate nor key; only ever on a loopback listener.
+  package let isIdentified: Bool
+  package let rights: Rights
+  package let mayFetchByEmail: Bool
+  package let audiences: [String]
+}
+
+package enum CallerRefusal: Error, Hashable, Sendable {
+  /// Nothing that names a caller was presented, and such callers are not served here.
+  case unidentified
+  /// A certificate or key was presented that names no caller we know.
+  case unknown
+  /// The certificate and the key name two callers.
+  case contradictory
+}
+
+/// All callers, as one immutable value.
+package struct CallerTable: Sendable {
+  private let bySAN: [String: Caller]
+  private let byKey: [Digest: Caller]
+  private let unidentified: Caller?
+
+  /// - Parameter paths: every served method, `/package.Service/Method`, in the order of the method table.
+  /// - Parameter unidentified: what callers without a name may do; nil: nothing.
+  package init(_ callers: [CallerSettings], unidentified: CallerSettings?, paths: [String]) {
+    var bySAN: [String: Caller] = [:]
+    var byKey: [Digest: Caller] = [:]
+    for settings in callers {
+      let caller = CallerTable.caller(settings, isIdentified: true, paths)
+      if !settings.san.isEmpty { bySAN[settings.san] = caller }
+      if let digest = settings.apiKeyDigest { byKey[digest] = caller }
+    }
+    self.bySAN = bySAN
+    self.byKey = byKey
+    self.unidentified = unidentified.map { CallerTable.caller($0, isIdentified: false, paths) }
+  }
+
+  /// - Parameter certificateName: of a verified client certificate; nil: none was presented; empty: it names nobody.
+  /// - Parameter authorization: the value of that metadata field; empty: none.
+  package func identify(certificateName: String?, authorization: [UInt8]) throws(CallerRefusal) -> Caller {
+    let certified = try certificateName.map { name throws(CallerRefusal) in
+      guard let caller = bySAN[name] else { throw .unknown }
+      return caller
+    }
+    guard !authorization.isEmpty else {
+      guard let caller = certified ?? unidentified else { throw .unidentified }
+      return caller
+    }
+    // An unknown key is never taken for no key: a caller must notice that its key was withdrawn.
+    guard let key = CallerTable.bearer(authorization), let keyed = byKey[Digest(sha256(key))] else { throw .unknown }
+    if let certified, certified.name != keyed.name { throw .contradictory }
+    return keyed
+  }
+
+  private static func caller(_ settings: CallerSettings, isIdentified: Bool, _ paths: [String]) -> Caller {
+    Caller(
+      name: CallerName(settings.name), isIdentified: isIdentified,
+      rights: Rights(settings.methods, paths: paths, isIdentified: isIdentified),
+      mayFetchByEmail: settings.mayFetchByEmail, audiences: settings.audiences)
+  }
+
+  /// The key in `Bearer lk_…`; the scheme's case does not matter (RFC 9110 11.1).
+  private static func bearer(_ value: [UInt8]) -> [UInt8]? {
+    let scheme = Array("bearer ".utf8)
+    guard value.count > scheme.count, zip(value, scheme).allSatisfy({ $0 | 0x20 == $1 }) else { return nil }
+    let key = Array(value[scheme.count...])
+    return key.starts(with: Array("lk_".utf8)) ? key : nil
+  }
+}

@@ -1,0 +1,29 @@
+internal import Crypto
+package import Store
+
+/// Turns idempotency keys into what may be stored: keyed digests, because a plain hash of a key, or of a request with a
+/// password in it, could be guessed at by who reads the table.
+package struct IdempotencyKeys: Sendable {
+  private let secret: Secret
+
+  /// - Parameter secret: the same on every replica, and not in the database.
+  package init(secret: [UInt8]) { self.secret = Secret(copying: secret) }
+
+  /// The key under which one caller's call of one method is recorded.
+  package func key(caller: CallerName, method: String, key: String) -> Digest {
+    digest([Array(caller.text.utf8), Array(method.utf8), Array(key.utf8)])
+  }
+
+  /// What tells a repeat from another request under the same key.
+  package func request(_ message: [UInt8]) -> Digest { digest([message]) }
+
+  /// Each part behind its length, so that no two lists of parts meet.
+  private func digest(_ parts: [[UInt8]]) -> Digest {
+    var input: [UInt8] = []
+    for part in parts {
+      withUnsafeBytes(of: UInt64(part.count).bigEndian) { unsafe input.append(contentsOf: $0) }
+      input += part
+    }
+    return Digest(hmacSHA256(key: secret, input))
+  }
+}

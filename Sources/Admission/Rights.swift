@@ -1,0 +1,28 @@
+/// Which methods a caller may use, by their number in the method table.
+package struct Rights: Sendable {
+  /// Never within reach of a caller that did not say who it is, whatever configuration grants.
+  package static let identifiedOnly = ["latchkey.v1.AdminService/"]
+
+  private let allowed: [Bool]
+
+  package init(_ patterns: [String], paths: [String], isIdentified: Bool) {
+    allowed = paths.map { path in
+      let name = path.dropFirst()
+      guard isIdentified || !Rights.identifiedOnly.contains(where: name.hasPrefix) else { return false }
+      return patterns.contains { Rights.matches(pattern: $0, name: name) }
+    }
+  }
+
+  package func include(methodNumber: Int) -> Bool { allowed[methodNumber] }
+
+  /// Whether a pattern of configuration can match anything: a wrong one stops the start instead of granting nothing.
+  package static func matchesAny(pattern: String, paths: [String]) -> Bool {
+    paths.contains { matches(pattern: pattern, name: $0.dropFirst()) }
+  }
+
+  private static func matches(pattern: String, name: Substring) -> Bool {
+    if pattern == "*" { return true }
+    if pattern.hasSuffix("/*") { return name.hasPrefix(pattern.dropLast()) }
+    return pattern == name
+  }
+}
