@@ -1,1 +1,42 @@
-// Wire
+// Wire owns the way between bytes and Swift values: it is the only module that sees protobuf-c and its structs.
+//
+// A message is scanned first (Scan), brought into the plain form that protobuf-c reads rightly where it is not in it
+// (Rewrite), unpacked by protobuf-c into a bounded Arena, copied out to a Swift value, and the arena is reset. The way
+// out is one copy into the arena and one pack behind the frame head.
+//
+// It does not own the meaning of any field, limits on the length of a message, nor the gRPC framing of what comes in.
+//
+// Read next: Decode.swift, Scan.swift, Arena.swift, then any file of Messages/.
+
+/// A message that can be read. One arena serves all calls of a reactor, one after the other.
+package protocol WireDecodable: Sendable {
+  static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self
+}
+
+/// A message that can be written.
+package protocol WireEncodable: Sendable {
+  /// The full protobuf name, such as `google.rpc.ErrorInfo`.
+  static var messageName: String { get }
+
+  /// One gRPC frame: no compression flag, big-endian length, message (gRPC over HTTP/2, "Length-Prefixed-Message").
+  func encode(arena: Arena) -> [UInt8]
+
+  /// The message alone, as it stands in an Any or in `grpc-status-details-bin`.
+  func encodeBare(arena: Arena) -> [UInt8]
+}
+
+/// Why bytes were not taken as a message.
+package enum WireError: Error, Equatable {
+  /// These are no bytes of this message type: the fault of the caller's library.
+  case malformed(WireFault)
+  /// A string holds what no text may hold (bad UTF-8, U+0000): the fault of the caller. `field` is its path, such as
+  /// `credential.password.email`.
+  case text(field: String)
+  /// Read, the message would need more memory than the arena's budget.
+  case tooLarge
+}
+
+/// The stable reason of a malformed message, for the log.
+package enum WireFault: String, Sendable {
+  case varint, tag, wireType = "wire_type", length, depth, unpack
+}

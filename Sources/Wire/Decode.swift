@@ -1,0 +1,102 @@
+internal import CProtobufC
+internal import Messages
+
+typealias Blank<Form> = (UnsafeMutablePointer<Form>?) -> Void
+
+/// A Swift value that mirrors one generated C struct.
+///
+/// Each message's file gives `blank`, the copy out and the copy in; everything else follows from them here.
+protocol Mirror: WireDecodable, WireEncodable {
+  associatedtype Form
+
+  /// The generated initialiser: defaults and descriptor.
+  static var blank: Blank<Form> { get }
+
+  /// Copies out of the arena.
+  init(_ form: UnsafePointer<Form>)
+
+  /// Copies into the arena; `form` is blank.
+  func fill(_ form: UnsafeMutablePointer<Form>, _ arena: Arena)
+}
+
+extension Mirror {
+  /// Read out of a blank struct, since Swift has no address of a C constant.
+  static var schema: MessageSchema {
+    unsafe withUnsafeTemporaryAllocation(of: Form.self, capacity: 1) { form in
+      unsafe blank(form.baseAddress)
+      let base = unsafe UnsafeRawPointer(form.baseAddress!).load(as: ProtobufCMessage.self)
+      return unsafe MessageSchema(base.descriptor)
+    }
+  }
+
+  package static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self {
+    let schema = schema
+    var scan = Scan(budgetBytes: arena.budgetBytes, depthMax: arena.depthMax)
+    try scan.message(bytes, bytes.indices, schema)
+    if scan.isPlain { return try unpacked(bytes, schema, arena) }
+    let plain = try Rewrite.plain(bytes, bytes.indices, schema)
+    scan = Scan(budgetBytes: arena.budgetBytes, depthMax: arena.depthMax)
+    try scan.message(plain.span, plain.indices, schema)
+    return try unpacked(plain.span, schema, arena)
+  }
+
+  private static func unpacked(
+    _ bytes: Span<UInt8>, _ schema: MessageSchema, _ arena: Arena
+  ) throws(WireError) -> Self {
+    defer { arena.reset() }
+    guard let form = unsafe arena.unpack(bytes, schema) else { throw .malformed(.unpack) }
+    return unsafe Self(UnsafePointer(form.assumingMemoryBound(to: Form.self)))
+  }
+}
+
+// The copy out of each kind of field. A pointer that protobuf-c left nil is an absent message or an empty list.
+
+func text(_ pointer: UnsafePointer<CChar>?) -> String {
+  guard let pointer = unsafe pointer else { return "" }
+  return unsafe String(cString: pointer)
+}
+
+func texts(_ count: Int, _ pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> [String] {
+  guard let pointers = unsafe pointers else { return [] }
+  return (0..<count).map { unsafe text(pointers[$0]) }
+}
+
+func bytes(_ data: ProtobufCBinaryData) -> [UInt8] {
+  unsafe [UInt8](UnsafeBufferPointer(start: data.data, count: data.len))
+}
+
+func bytes(_ count: Int, _ data: UnsafeMutablePointer<ProtobufCBinaryData>?) -> [[UInt8]] {
+  unsafe UnsafeBufferPointer(start: data, count: count).map { unsafe bytes($0) }
+}
+
+func numbers(_ count: Int, _ numbers: UnsafeMutablePointer<Int32>?) -> [Int32] {
+  unsafe [Int32](UnsafeBufferPointer(start: numbers, count: count))
+}
+
+func one<M: Mirror>(_ form: UnsafeMutablePointer<M.Form>?) -> M? {
+  guard let form = unsafe form else { return nil }
+  return unsafe M(UnsafePointer(form))
+}
+
+func list<M: Mirror>(_ count: Int, _ forms: UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) -> [M] {
+  guard let forms = unsafe forms else { return [] }
+  return (0..<count).compactMap { unsafe one(forms[$0]) }
+}
+
+func millis(_ timestamp: UnsafeMutablePointer<Google__Protobuf__Timestamp>?) -> Int64? {
+  guard let timestamp = unsafe timestamp?.pointee else { return nil }
+  return unsafe millis(seconds: timestamp.seconds, nanos: timestamp.nanos)
+}
+
+func millis(_ duration: UnsafeMutablePointer<Google__Protobuf__Duration>?) -> Int64? {
+  guard let duration = unsafe duration?.pointee else { return nil }
+  return unsafe millis(seconds: duration.seconds, nanos: duration.nanos)
+}
+
+/// Seconds that no 64-bit count of milliseconds holds become the nearest one that it does: a stranger chooses them.
+private func millis(seconds: Int64, nanos: Int32) -> Int64 {
+  let (whole, overflowed) = seconds.multipliedReportingOverflow(by: 1000)
+  let (sum, overflowedToo) = whole.addingReportingOverflow(Int64(nanos / 1_000_000))
+  if overflowed || overflowedToo { return seconds < 0 ? .min : .max }
+  return sum
+}

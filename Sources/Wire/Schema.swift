@@ -1,0 +1,80 @@
+internal import CProtobufC
+
+/// What the walks over a message ask of protobuf-c's descriptor. Safe to pass around: a descriptor is constant data of
+/// the generated code and lives as long as the program.
+@safe
+struct MessageSchema {
+  let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
+
+  init(_ descriptor: UnsafePointer<ProtobufCMessageDescriptor>) {
+    unsafe self.descriptor = descriptor
+  }
+
+  var name: String { unsafe String(cString: descriptor.pointee.name) }
+  var fieldCount: Int { unsafe Int(descriptor.pointee.n_fields) }
+
+  /// What the generated struct takes.
+  var structBytes: Int { unsafe descriptor.pointee.sizeof_message }
+
+  subscript(index: Int) -> FieldSchema {
+    precondition(0 <= index && index < fieldCount)
+    return unsafe FieldSchema(descriptor: descriptor.pointee.fields + index)
+  }
+
+  /// The field's place. Nil for a number that is unknown, and for one that came as a wire type that the field cannot
+  /// have: both are unknown fields (protobuf encoding, "Unknown Fields").
+  @inline(__always)
+  func index(of member: Member) -> Int? {
+    guard let index = index(of: member.number), self[index].accepts(member.wireType) else { return nil }
+    return index
+  }
+
+  @inline(__always)
+  private func index(of number: UInt32) -> Int? {
+    guard fieldCount > 0 else { return nil }
+    // Fields stand by number, mostly without a gap.
+    let guess = Int(number) - Int(self[0].number)
+    if guess >= 0 && guess < fieldCount && self[guess].number == number { return guess }
+    return (0..<fieldCount).first { self[$0].number == number }
+  }
+}
+
+@safe
+struct FieldSchema {
+  fileprivate let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
+
+  var name: String { unsafe String(cString: descriptor.pointee.name) }
+  var number: UInt32 { unsafe descriptor.pointee.id }
+  var type: ProtobufCType { unsafe descriptor.pointee.type }
+  var isRepeated: Bool { unsafe descriptor.pointee.label == PROTOBUF_C_LABEL_REPEATED }
+  var isMessage: Bool { type == PROTOBUF_C_TYPE_MESSAGE }
+
+  /// Of a field that is a message.
+  var message: MessageSchema {
+    unsafe MessageSchema(descriptor.pointee.descriptor.assumingMemoryBound(to: ProtobufCMessageDescriptor.self))
+  }
+
+  /// Where the struct keeps the case of the oneof that the field belongs to; it tells one oneof from another.
+  var oneof: Int? {
+    let isMember = unsafe descriptor.pointee.flags & PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue != 0
+    return isMember ? unsafe Int(descriptor.pointee.quantifier_offset) : nil
+  }
+
+  /// How one value of the field stands on the wire.
+  var wireType: WireType {
+    switch type {
+    case PROTOBUF_C_TYPE_STRING, PROTOBUF_C_TYPE_BYTES, PROTOBUF_C_TYPE_MESSAGE: .lengthPrefixed
+    case PROTOBUF_C_TYPE_FIXED32, PROTOBUF_C_TYPE_SFIXED32, PROTOBUF_C_TYPE_FLOAT: .fixed32
+    case PROTOBUF_C_TYPE_FIXED64, PROTOBUF_C_TYPE_SFIXED64, PROTOBUF_C_TYPE_DOUBLE: .fixed64
+    default: .varint
+    }
+  }
+
+  /// A repeated number may come packed or one by one, whatever the schema says.
+  func accepts(_ wireType: WireType) -> Bool {
+    wireType == self.wireType || (wireType == .lengthPrefixed && isRepeated)
+  }
+
+  /// What one element takes, at most, in the array of a repeated field: a pointer, a number, or pointer and length.
+  var elementBytes: Int { type == PROTOBUF_C_TYPE_BYTES ? 16 : 8 }
+}
