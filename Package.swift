@@ -43,7 +43,7 @@ let package = Package(
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
       "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
     ]),
-    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Store"]),
+    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"]),
     module("Wire", ["CProtobufC", "Messages"]),
     module("GRPC"),
     module("HTTP2", ["CNghttp2"]),

@@ -21,7 +21,7 @@ package struct IdempotencyKeys: Sendable {
   private func digest(_ parts: [[UInt8]]) -> Digest {
     var input: [UInt8] = []
     for part in parts {
-      withUnsafeBytes(of: UInt64(part.count).bigEndian) { unsafe input.append(contentsOf: $0) }
+      unsafe withUnsafeBytes(of: UInt64(part.count).bigEndian) { unsafe input.append(contentsOf: $0) }
       input += part
     }
     return Digest(hmacSHA256(key: secret, input))

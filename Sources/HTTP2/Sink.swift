@@ -39,6 +39,8 @@ internal import CNghttp2
     for stream in streams.values { body(stream) }
   }
 
+  package func stream(_ id: Int32) -> Stream? { streams[id] }
+
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
 
   private func touch(_ stream: Stream) {

@@ -53,3 +53,16 @@ package func wallMillis() -> Int64 { lk_wall_millis() }
 
 /// Milliseconds of a clock that never goes back.
 package func monotonicMillis() -> Int64 { lk_monotonic_millis() }
+
+/// For descriptors that no owner closes.
+package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
+
+/// Writes all bytes to a blocking descriptor; what it refuses is lost.
+package func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+  var start = 0
+  while start < bytes.count {
+    let written = unsafe bytes.withUnsafeBytes { unsafe lk_write(descriptor, $0.baseAddress! + start, $0.count - start) }
+    if written < 0 { return }
+    start += written
+  }
+}

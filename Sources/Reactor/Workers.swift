@@ -14,7 +14,7 @@ package final class Workers: Sendable {
 
   private let queue = Mutex(Queue())
   private let queueMax: Int
-  private let wakeups = Semaphore()
+  private let wakeups = Wakeups()
 
   /// `niceness` keeps the workers behind the reactors when both want the same core.
   package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
@@ -59,11 +59,11 @@ package final class Workers: Sendable {
   }
 }
 
-/// A counting semaphore: workers sleep in it without holding the queue's lock.
-@safe private final class Semaphore: Sendable {
+/// A counting semaphore: threads sleep in it without holding a queue's lock.
+@safe package final class Wakeups: Sendable {
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 
-  init() {
+  package init() {
     unsafe semaphore = .allocate(capacity: 1)
     unsafe sem_init(semaphore, 0, 0)
   }
@@ -73,7 +73,7 @@ package final class Workers: Sendable {
     unsafe semaphore.deallocate()
   }
 
-  func signal() { unsafe sem_post(semaphore) }
+  package func signal() { unsafe sem_post(semaphore) }
 
-  func wait() { while unsafe sem_wait(semaphore) != 0 {} }
+  package func wait() { while unsafe sem_wait(semaphore) != 0 {} }
 }

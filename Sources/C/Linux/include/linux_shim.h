@@ -129,6 +129,12 @@ static inline int lk_socketpair(int *left, int *right) {
   return 0;
 }
 
+// Blocking; goes on when a signal interrupts it.
+static inline int64_t lk_write(int fd, const void *bytes, size_t count) {
+  ssize_t written;
+  do written = write(fd, bytes, count); while (written < 0 && errno == EINTR);
+  return written < 0 ? -errno : written;
+}
 static inline void lk_close(int fd) { close(fd); }
 static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
 

@@ -1,0 +1,46 @@
+internal import CLinux
+
+/// A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
+package final class Listening {
+  package let descriptor: Int32
+  /// Held back so that a connection can still be taken and closed when no descriptor is left: an accept queue that is
+  /// never emptied would keep epoll awake.
+  private var spare: Int32
+
+  package init(address: String, port: UInt16, backlog: Int32) throws {
+    descriptor = unsafe lk_listen(address, port, backlog)
+    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
+    spare = lk_eventfd()
+  }
+
+  deinit {
+    lk_close(descriptor)
+    if spare >= 0 { lk_close(spare) }
+  }
+
+  package var port: UInt16 { UInt16(clamping: lk_local_port(descriptor)) }
+
+  package enum Accepted {
+    case connection(descriptor: Int32, address: String)
+    /// One was there and is gone, or was turned away for want of descriptors.
+    case skipped
+    case none
+  }
+
+  package func accept() -> Accepted {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+      let accepted = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
+      if accepted >= 0 { return unsafe .connection(descriptor: accepted, address: String(cString: text.baseAddress!)) }
+      switch -accepted {
+      case EAGAIN: return .none
+      case EMFILE, ENFILE:
+        lk_close(spare)
+        let turnedAway = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
+        if turnedAway >= 0 { lk_close(turnedAway) }
+        spare = lk_eventfd()
+        return .skipped
+      default: return .skipped
+      }
+    }
+  }
+}

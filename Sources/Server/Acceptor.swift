@@ -1,0 +1,120 @@
+internal import Reactor
+internal import Synchronization
+
+/// The driver of the accepting thread: takes connections within the limits and gives each to the least loaded worker.
+final class Acceptor: ReactorDriver {
+  enum Letter: Sendable { case stop }
+
+  private static let listenerTicket = Ticket(slot: 0, generation: 0)
+  private static let acceptsPerTurnMax = 64
+  private static let pauseMillis: Int64 = 10
+
+  private let reactor: Reactor<Acceptor>
+  private let listening: Listening
+  private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
+  private let census: Census
+  private let limits: Limits
+  private var paused = false
+
+  init(
+    _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
+    census: Census, limits: Limits
+  ) throws {
+    self.listening = listening
+    self.workers = workers
+    self.census = census
+    self.limits = limits
+    reactor = try Reactor(mailbox: mailbox)
+    try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
+  }
+
+  func run() { reactor.run(self) }
+
+  func ready(_ ticket: Ticket, readable: Bool, writable: Bool) { accept() }
+
+  func timerFired(_ ticket: Ticket, kind: UInt32) {
+    paused = false
+    watch(true)
+    accept()
+  }
+
+  func received(_ letter: Letter) { reactor.stop() }
+  func decide() {}
+  func endTurn() {}
+  var hasLeftovers: Bool { false }
+
+  private func accept() {
+    for _ in 0..<Acceptor.acceptsPerTurnMax {
+      // Handshakes cost the most of all that a stranger can ask for: past the limit the kernel's queue holds the rest.
+      guard let worker = leastLoaded() else { return pause() }
+      switch listening.accept() {
+      case .none: return
+      case .skipped: continue
+      case .connection(let descriptor, let address):
+        guard census.enter(address) else {
+          closeDescriptor(descriptor)
+          continue
+        }
+        worker.load.connections.add(1, ordering: .relaxed)
+        worker.load.handshakes.add(1, ordering: .relaxed)
+        worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
+      }
+    }
+  }
+
+  private func leastLoaded() -> (mailbox: Mailbox<WorkerLetter>, load: Load)? {
+    workers.filter { $0.load.handshakes.load(ordering: .relaxed) < limits.handshakesPerReactorMax }
+      .min { $0.load.connections.load(ordering: .relaxed) < $1.load.connections.load(ordering: .relaxed) }
+  }
+
+  private func pause() {
+    guard !paused else { return }
+    paused = true
+    watch(false)
+    reactor.startTimer(Acceptor.listenerTicket, kind: 0, delayMillis: Acceptor.pauseMillis)
+  }
+
+  private func watch(_ read: Bool) {
+    do {
+      try reactor.change(listening.descriptor, Acceptor.listenerTicket, read: read, write: false)
+    } catch {
+      preconditionFailure("the listening socket cannot be watched: \(error)")
+    }
+  }
+}
+
+/// Who is connected: in all, and from each address.
+final class Census: Sendable {
+  private struct Counts {
+    var total = 0
+    var byAddress: [String: Int] = [:]
+  }
+
+  private let counts = Mutex(Counts())
+  private let connectionsMax: Int
+  private let perAddressMax: Int
+
+  init(_ limits: Limits) {
+    connectionsMax = limits.connectionsMax
+    perAddressMax = limits.connectionsPerAddressMax
+  }
+
+  /// False: one too many.
+  func enter(_ address: String) -> Bool {
+    counts.withLock { counts in
+      let held = counts.byAddress[address, default: 0]
+      guard counts.total < connectionsMax, held < perAddressMax else { return false }
+      counts.total += 1
+      counts.byAddress[address] = held + 1
+      return true
+    }
+  }
+
+  func left(_ address: String) {
+    counts.withLock { counts in
+      counts.total -= 1
+      let held = counts.byAddress[address, default: 0] - 1
+      counts.byAddress[address] = held > 0 ? held : nil
+    }
+  }
+}

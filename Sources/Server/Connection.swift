@@ -1,0 +1,413 @@
+internal import GRPC
+internal import HTTP2
+internal import Reactor
+internal import Services
+internal import TLS
+internal import Wire
+
+/// The pump: the one place where TLS, HTTP/2 and gRPC are seen stacked.
+///
+///   socket -> Channel.read -> Session.feed -> (Sink) -> Call.received -> handler      `readPhase`, `process`
+///   handler -> Session.respond -> Session.drain -> Channel.write -> socket            `answer`, `flush`
+///
+/// Lives on one reactor, which calls it in the phases of its turn and never from within each other.
+final class Connection {
+  let ticket: Ticket
+  let descriptor: Int32
+  let address: String
+  private let channel: Channel
+  private unowned let worker: Worker
+  private(set) var session: Session?
+  private var life: Life
+  private var certificateName: String?
+  private var admission = AdmissionCache()
+  private var out: [UInt8] = []
+  private var outOffset = 0
+  private var watchesRead = true
+  private var watchesWrite = false
+  private var readWantsWrite = false
+  private var writeWantsRead = false
+  private(set) var isClosed = false
+  /// Unary calls that were begun and whose streams are open.
+  private var unaryCalls = 0
+  private var streamingCalls = 0
+  /// It is in the worker's list of connections to flush at the end of this turn.
+  var isTouched = false
+  var isLeftOver = false
+
+  init(ticket: Ticket, descriptor: Int32, address: String, channel: Channel, worker: Worker) {
+    self.ticket = ticket
+    self.descriptor = descriptor
+    self.address = address
+    self.channel = channel
+    self.worker = worker
+    life = Life(worker.limits.life, nowMillis: worker.nowMillis, jitter: Double.random(in: -1...1))
+  }
+
+  var isHandshaking: Bool { session == nil }
+
+  // MARK: In
+
+  func ready(readable: Bool, writable: Bool) {
+    if isHandshaking { return handshake() }
+    if writable || (readable && writeWantsRead) { worker.touch(self) }
+    if readable || (writable && readWantsWrite) { readPhase() }
+  }
+
+  private func handshake() {
+    switch channel.handshake() {
+    case .done:
+      switch channel.peerName {
+      case .none: break
+      case .name(let name): certificateName = name
+      case .unusable: certificateName = ""
+      }
+      guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
+      self.session = session
+      worker.handshakeEnded()
+      scheduleLife()
+      watch(read: true, write: false)
+      worker.touch(self)
+      readPhase()
+    case .wantRead: watch(read: true, write: false)
+    case .wantWrite: watch(read: false, write: true)
+    case .closed: close()
+    case .failed(let why):
+      worker.log.debug("handshake failed", ["address": address, "why": why])
+      close()
+    }
+  }
+
+  /// Reads what is there, up to a fair share, and starts the calls that are whole.
+  func readPhase() {
+    guard let session, !isClosed else { return }
+    readWantsWrite = false
+    var bytesLeft = worker.limits.readBytesPerTurnMax
+    var callsLeft = worker.limits.newCallsPerTurnMax
+    while bytesLeft > 0, callsLeft > 0 {
+      // A client that does not take its answers is not listened to either.
+      guard unsentBytes <= worker.limits.unsentBytesMax else { return worker.touch(self) }
+      switch unsafe channel.read(into: worker.readBuffer) {
+      case .done(let count):
+        bytesLeft -= count
+        life.read(nowMillis: worker.nowMillis)
+        let alive = unsafe session.feed(
+          UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]), nowMillis: worker.nowMillis)
+        worker.touch(self)
+        callsLeft -= process(session)
+        // What nghttp2 could not swallow ends the connection once its GOAWAY is out.
+        guard alive else { return }
+        // The kernel has more only if epoll says so again: no read that would come back empty.
+        guard channel.hasPending else { return }
+      case .wantRead: return
+      case .wantWrite:
+        readWantsWrite = true
+        return worker.touch(self)
+      case .closed: return close()
+      case .failed(let why):
+        worker.log.debug("connection failed", ["address": address, "why": why])
+        return close()
+      }
+    }
+    worker.leaveOver(self)
+  }
+
+  /// Looks at what nghttp2 reported; returns how many calls began.
+  private func process(_ session: Session) -> Int {
+    var begun = 0
+    for stream in session.sink.takeTouched() {
+      if stream.call == nil, stream.headersComplete, !stream.isClosed {
+        begun += 1
+        begin(stream, session)
+      }
+      guard let call = stream.call as? ServerCall else { continue }
+      guard !stream.isClosed else {
+        ended(call)
+        continue
+      }
+      let body = stream.takeBody()
+      session.consumed(stream, bytes: body.count)
+      guard call.stage == .receiving else { continue }
+      follow(call, call.received(body, ended: stream.ended), session)
+    }
+    if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
+    return begun
+  }
+
+  private func begin(_ stream: HTTP2.Stream, _ session: Session) {
+    if stream.headersTooLarge {
+      return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
+    }
+    var reader = HeadReader()
+    stream.headers.forEach { reader.field(name: $0, value: $1) }
+    let head: RequestHead
+    switch reader.finish() {
+    case .success(let accepted): head = accepted
+    case .failure(let refusal): return refuse(stream, refusal, session)
+    }
+    guard let (number, method) = worker.methods[head.path] else {
+      return refuse(stream, Refusal(.unimplemented, "no such method"), session)
+    }
+    do {
+      let caller = try admission.caller(
+        worker.callers, certificateName: certificateName, authorization: head.authorization)
+      let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
+      try call.admit(methodNumber: number)
+      if call.isStreaming {
+        guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
+          return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
+        }
+        streamingCalls += 1
+      } else {
+        unaryCalls += 1
+      }
+      stream.call = call
+      life.used(nowMillis: worker.nowMillis)
+      if !stream.ended { scheduleDeadline(call) }
+      if call.deadlineMillis <= worker.nowMillis { finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
+    } catch {
+      session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+    }
+  }
+
+  /// What a call's state machine says to do.
+  private func follow(_ call: ServerCall, _ step: Call.Step, _ session: Session) {
+    switch step {
+    case .wait: break
+    case .refuse(let refusal):
+      call.stage = .answered
+      refuse(call.stream, refusal, session)
+    case .ready(let message):
+      call.stage = .ready
+      worker.decideLater(self, call, message)
+    case .messages(let messages, let last): converse(call, messages, last: last, session)
+    }
+  }
+
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session) {
+    if refusal.form == .reset {
+      session.reset(stream, .internalError)
+    } else {
+      session.respondTrailersOnly(stream, Replies.refusal(refusal))
+    }
+  }
+
+  // MARK: Streaming calls
+
+  private func converse(_ call: ServerCall, _ messages: [Message], last: Bool, _ session: Session) {
+    do {
+      for message in messages {
+        guard call.stage == .receiving, let step = try call.handle(message, arena: worker.arena) else { break }
+        send(call, step, session)
+      }
+      if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
+    } catch {
+      finish(call, Failures.status(of: error, arena: worker.arena), session)
+    }
+  }
+
+  private func send(_ call: ServerCall, _ step: StreamStep, _ session: Session) {
+    if !step.messages.isEmpty || step.isLast, !call.headSent {
+      call.headSent = true
+      session.start(call.stream, Replies.okHead)
+    }
+    for message in step.messages { session.send(call.stream, message) }
+    if step.isLast {
+      call.stage = .answered
+      session.finish(call.stream, Replies.okTrailers)
+    }
+    // A client that asks without taking the answers is not worth the memory.
+    if call.stream.unsentBytes > worker.limits.unsentBytesMax { session.reset(call.stream, .enhanceYourCalm) }
+    life.used(nowMillis: worker.nowMillis)
+    worker.touch(self)
+  }
+
+  /// Something that streaming calls may watch has changed.
+  func wakeStreams() {
+    guard let session else { return }
+    session.sink.forEachStream { stream in
+      guard let call = stream.call as? ServerCall, call.stage == .receiving,
+        let step = call.woken(arena: worker.arena)
+      else { return }
+      send(call, step, session)
+    }
+  }
+
+  // MARK: Out
+
+  /// A unary call's answer, if anyone still listens.
+  func answer(_ call: ServerCall, _ message: [UInt8]) {
+    guard let session, call.stage != .answered else { return }
+    call.stage = .answered
+    session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
+    life.used(nowMillis: worker.nowMillis)
+    worker.touch(self)
+  }
+
+  func fail(_ call: ServerCall, _ status: Status) {
+    guard let session, call.stage != .answered else { return }
+    finish(call, status, session)
+  }
+
+  private func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
+    call.stage = .answered
+    if call.headSent {
+      session.finish(call.stream, PreparedHeaders(status.fields))
+    } else {
+      session.respondTrailersOnly(call.stream, Replies.trailersOnly(status))
+    }
+    life.used(nowMillis: worker.nowMillis)
+    worker.touch(self)
+  }
+
+  private var unsentBytes: Int { out.count - outOffset }
+
+  /// End of the turn: everything there is to say, gathered and written as few times as the socket takes it.
+  func flush() {
+    guard let session, !isClosed else { return }
+    writeWantsRead = false
+    while true {
+      if unsentBytes == 0 {
+        out.removeAll(keepingCapacity: out.capacity <= 2 * worker.limits.writeBufferBytes)
+        outOffset = 0
+        guard session.drain(into: &out, bytesMax: worker.limits.writeBufferBytes) else { return close() }
+        if out.isEmpty { break }
+      }
+      switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
+      case .done(let count): outOffset += count
+      case .wantWrite: return watch(read: unsentBytes <= worker.limits.unsentBytesMax, write: true)
+      case .wantRead:
+        writeWantsRead = true
+        return watch(read: true, write: false)
+      case .closed, .failed: return close()
+      }
+    }
+    // Streams that closed while the answers were sent are reported now.
+    _ = process(session)
+    if session.isOver || lifeIsOver(session) { return close() }
+    watch(read: true, write: readWantsWrite || session.wantsToWrite)
+  }
+
+  // MARK: Deadlines and life
+
+  /// Fires with the stream's id as its kind.
+  private func scheduleDeadline(_ call: ServerCall) {
+    let slowest = call.isStreaming ? Int64.max : worker.nowMillis + worker.limits.requestMillis
+    let atMillis = min(call.deadlineMillis, slowest)
+    guard atMillis < .max else { return }
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: atMillis - worker.nowMillis)
+  }
+
+  /// The handler has become a task: only now does its deadline need a timer.
+  func awaitTask(_ call: ServerCall) {
+    guard call.deadlineMillis < .max else { return }
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: call.deadlineMillis - worker.nowMillis)
+  }
+
+  func deadlineFired(streamID: Int32) {
+    guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
+    let now = worker.nowMillis
+    switch call.stage {
+    case .receiving where call.isStreaming, .running, .ready:
+      guard now >= call.deadlineMillis else { return }
+      // A commit that was taken up goes through, and its answer is sent.
+      guard call.context.fate.cancel() else { return }
+      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
+    case .answered: break
+    }
+  }
+
+  private func ended(_ call: ServerCall) {
+    if call.isStreaming { streamingCalls -= 1 } else { unaryCalls -= 1 }
+    if call.stage != .answered { _ = call.context.fate.cancel() }
+    call.stage = .answered
+    call.stream.call = nil
+    life.used(nowMillis: worker.nowMillis)
+  }
+
+  private func heedPings(_ session: Session) {
+    if session.sink.sentReply {
+      session.sink.sentReply = false
+      life.used(nowMillis: worker.nowMillis)
+    }
+    for _ in 0..<session.sink.pingsReceived {
+      perform(life.pinged(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
+    }
+    session.sink.pingsReceived = 0
+    if session.sink.pingAcknowledged {
+      session.sink.pingAcknowledged = false
+      perform(life.noticed(nowMillis: worker.nowMillis), session)
+    }
+  }
+
+  private var callsOpen: Bool { unaryCalls + streamingCalls > 0 }
+
+  func drain() {
+    guard let session else { return close() }
+    perform(life.drain(nowMillis: worker.nowMillis), session)
+    scheduleLife()
+  }
+
+  func lifeFired() {
+    guard let session else { return close() }
+    perform(life.due(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
+    if !isClosed { scheduleLife() }
+  }
+
+  private func scheduleLife() {
+    let delay = life.nextMillis(callsOpen: callsOpen) - worker.nowMillis
+    worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
+  }
+
+  /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
+  /// told that the server goes, once the last unary call is answered.
+  private func lifeIsOver(_ session: Session) -> Bool {
+    guard !life.isOpen, unaryCalls == 0 else { return false }
+    guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
+    guard streamingCalls > 0 else { return true }
+    session.sink.forEachStream { stream in
+      if let call = stream.call as? ServerCall { fail(call, Status(.unavailable, "the server is going away")) }
+    }
+    return false
+  }
+
+  private func perform(_ step: Life.Step, _ session: Session) {
+    switch step {
+    case .nothing: return
+    case .ping: session.ping()
+    case .announceShutdown: session.announceShutdown()
+    case .shutDown:
+      session.shutDown()
+      scheduleLife()
+    case .terminate(let fault):
+      worker.log.debug("connection ended", ["address": address, "why": fault.debugData])
+      session.terminate(fault)
+    case .close: return close()
+    }
+    worker.touch(self)
+  }
+
+  // MARK: The socket
+
+  private func watch(read: Bool, write: Bool) {
+    guard !isClosed, read != watchesRead || write != watchesWrite else { return }
+    watchesRead = read
+    watchesWrite = write
+    worker.watch(self, read: read, write: write)
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    if let session {
+      channel.sayGoodbye()
+      session.sink.forEachStream { stream in
+        guard let call = stream.call as? ServerCall else { return }
+        if call.stage != .answered { _ = call.context.fate.cancel() }
+        call.stage = .answered
+      }
+    }
+    worker.closed(self)
+  }
+}

@@ -1,0 +1,49 @@
+// Server: the composition root.
+//
+// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, and
+// the wiring of the domain to storage, cryptography and providers.
+// Does not own: any rule of a protocol or of the product.
+// Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Composition.swift.
+
+package import HTTP2
+
+/// Every number that bounds what a stranger can use, with its unit. Configuration may change those that it names; each
+/// has a test at its edge and past it.
+package struct Limits: Sendable {
+  // Connections.
+  package var connectionsMax = 16_384
+  package var connectionsPerAddressMax = 256
+  package var listenBacklog: Int32 = 4_096
+  package var handshakeMillis: Int64 = 10_000
+  /// Handshakes in progress on one reactor; more wait in the accept queue.
+  package var handshakesPerReactorMax = 64
+
+  // One turn of one connection: the rest goes to the end of the ready list.
+  package var readBytesPerTurnMax = 65_536
+  package var newCallsPerTurnMax = 32
+
+  // What a connection may hold: past it nothing more is read from it until the client takes its answers.
+  package var unsentBytesMax = 262_144
+  package var writeBufferBytes = 65_536
+
+  // Requests.
+  package var messageBytesMax = 65_536
+  /// From HEADERS to END_STREAM of a unary request.
+  package var requestMillis: Int64 = 10_000
+  /// Streaming calls (health watch, reflection) open on one connection.
+  package var streamingCallsPerConnectionMax = 16
+  /// How many times a message's size unpacking it may take.
+  package var arenaFactor = 8
+
+  // Shutdown.
+  package var drainMillis: Int64 = 30_000
+
+  // HTTP/2: streams, windows, header lists and abuse budgets.
+  package var session = SessionLimits()
+  package var life = Life.Limits()
+
+  // Text of a request, in bytes of UTF-8.
+  package var passwordWorkersQueueMax = 64
+
+  package init() {}
+}

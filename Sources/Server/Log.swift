@@ -1,0 +1,173 @@
+internal import Identity
+package import Logging
+internal import Reactor
+internal import Services
+internal import Synchronization
+internal import Wire
+
+/// The server's log: one JSON object a line, never a secret. A thin front so that levels are looked at before any text
+/// is made.
+package struct Log: Sendable {
+  private let logger: Logger
+
+  package init(_ logger: Logger) { self.logger = logger }
+
+  package func info(_ message: String, _ fields: [String: String] = [:]) { write(.info, message, fields) }
+  package func error(_ message: String, _ fields: [String: String] = [:]) { write(.error, message, fields) }
+
+  package func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> [String: String] = [:]) {
+    if logger.logLevel <= .debug { write(.debug, message(), fields()) }
+  }
+
+  /// A call that was more than a look-up. Look-ups answered on the spot are counted, not written.
+  func call(_ context: CallContext, outcome: String) {
+    guard logger.logLevel <= .info else { return }
+    write(.info, "call", fields(context, outcome))
+  }
+
+  /// A refused call at info, a failure of ours at error: its text is for us, the client got none of it.
+  func call(_ context: CallContext, error: any Error) {
+    switch error {
+    case let failure as Failure:
+      guard logger.logLevel <= .info else { return }
+      var fields = fields(context, failure.reason.rawValue)
+      if let field = failure.field { fields["field"] = field }
+      if !failure.debug.isEmpty { fields["debug"] = failure.debug }
+      write(.info, "call", fields)
+    case let error as WireError: write(.info, "call", fields(context, "\(error)"))
+    default:
+      var fields = fields(context, "INTERNAL")
+      fields["error"] = "\(error)"
+      write(.error, "call", fields)
+    }
+  }
+
+  private func fields(_ context: CallContext, _ outcome: String) -> [String: String] {
+    [
+      "caller": context.caller.name.text, "method": context.path, "outcome": outcome, "peer": context.peerAddress,
+    ]
+  }
+
+  private func write(_ level: Logger.Level, _ message: String, _ fields: [String: String]) {
+    logger.log(level: level, "\(message)", metadata: fields.mapValues { .string($0) })
+  }
+}
+
+/// Formats JSON lines and hands them to a thread, so that no reactor ever waits for a terminal or a full disk.
+package struct JSONLines: LogHandler {
+  package var logLevel: Logger.Level
+  package var metadata: Logger.Metadata = [:]
+  private let writer: LineWriter
+
+  package init(level: Logger.Level, descriptor: Int32) {
+    logLevel = level
+    writer = LineWriter(descriptor: descriptor)
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    var line = "{\"at\":\"\(Self.rfc3339(wallMillis()))\",\"level\":\"\(event.level)\",\"message\":"
+    line += Self.quoted("\(event.message)")
+    for (key, value) in (event.metadata ?? [:]).sorted(by: { $0.key < $1.key }) {
+      line += ",\(Self.quoted(key)):\(Self.quoted("\(value)"))"
+    }
+    writer.write(Array((line + "}\n").utf8))
+  }
+
+  /// What is written before the process ends must not be lost with its thread.
+  package func flush() { writer.flush() }
+
+  static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case _ where scalar.value < 0x20:
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+
+  /// Days are counted from 0000-03-01, so that a leap day is the last of its year.
+  static func rfc3339(_ millis: Int64) -> String {
+    let days = (millis >= 0 ? millis : millis - 86_399_999) / 86_400_000
+    let shifted = days + 719_468
+    let era = shifted / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    let time = millis - days * 86_400_000
+    func padded(_ number: Int64, _ width: Int) -> String {
+      let text = String(number)
+      return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+    return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(time / 3_600_000, 2) + ":"
+      + padded(time / 60_000 % 60, 2) + ":" + padded(time / 1_000 % 60, 2) + "." + padded(time % 1_000, 3) + "Z"
+  }
+}
+
+/// Writes whole lines from a thread of its own. Bounded: when nothing takes the lines, the newest are dropped and the
+/// next line that gets through says how many.
+private final class LineWriter: Sendable {
+  private struct Buffer {
+    var bytes: [UInt8] = []
+    var dropped = 0
+    var waiting = false
+  }
+
+  private static let bytesMax = 4 << 20
+  private let buffer = Mutex(Buffer())
+  private let descriptor: Int32
+  private let wakeups = Wakeups()
+
+  init(descriptor: Int32) {
+    self.descriptor = descriptor
+    startThread(named: "log") { [self] in
+      while true {
+        wakeups.wait()
+        flush()
+      }
+    }
+  }
+
+  func write(_ line: [UInt8]) {
+    let wakes = buffer.withLock { buffer in
+      guard buffer.bytes.count + line.count <= LineWriter.bytesMax else {
+        buffer.dropped += 1
+        return false
+      }
+      if buffer.dropped > 0 {
+        buffer.bytes += Array("{\"level\":\"warning\",\"message\":\"log lines dropped\",\"count\":\(buffer.dropped)}\n".utf8)
+        buffer.dropped = 0
+      }
+      buffer.bytes += line
+      defer { buffer.waiting = true }
+      return !buffer.waiting
+    }
+    if wakes { wakeups.signal() }
+  }
+
+  func flush() {
+    let bytes = buffer.withLock { buffer in
+      defer {
+        buffer.bytes = []
+        buffer.waiting = false
+      }
+      return buffer.bytes
+    }
+    writeAll(bytes, to: descriptor)
+  }
+}

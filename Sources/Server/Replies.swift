@@ -1,0 +1,24 @@
+internal import GRPC
+internal import HTTP2
+
+/// Header lists as answers send them. Those that every call sends are made once.
+enum Replies {
+  private static let grpc = (name: "content-type", value: Array("application/grpc".utf8))
+
+  static let okHead = PreparedHeaders([status(200), grpc])
+  static let okTrailers = PreparedHeaders(Status(.ok).fields)
+
+  static func trailersOnly(_ status: Status) -> PreparedHeaders {
+    PreparedHeaders([Replies.status(200), grpc] + status.fields)
+  }
+
+  static func refusal(_ refusal: Refusal) -> PreparedHeaders {
+    var fields = [status(200), grpc]
+    if case .http(let code) = refusal.form { fields[0] = status(code) }
+    fields += refusal.status.fields
+    if refusal.namesEncodings { fields.append(("grpc-accept-encoding", Array("identity".utf8))) }
+    return PreparedHeaders(fields)
+  }
+
+  private static func status(_ code: Int) -> (name: String, value: [UInt8]) { (":status", Array(String(code).utf8)) }
+}

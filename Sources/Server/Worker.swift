@@ -1,0 +1,296 @@
+internal import Admission
+internal import GRPC
+internal import HTTP2
+internal import Reactor
+internal import Services
+internal import Store
+internal import Synchronization
+internal import TLS
+internal import Wire
+
+/// What reaches a worker from other threads.
+enum WorkerLetter: Sendable {
+  case accepted(descriptor: Int32, address: String)
+  case answered(Ticket, streamID: Int32, Result<any WireEncodable, any Error>)
+  /// Stop taking work, let calls finish.
+  case drain
+  /// End now.
+  case stop
+}
+
+/// Everything the workers share: immutable, or made for sharing.
+final class Shared: Sendable {
+  let limits: Limits
+  let methods: MethodTable<(number: Int, method: Method)>
+  let callers: CallerTable
+  let tls: TLSContext
+  let store: any Store
+  let log: Log
+  let census: Census
+
+  init(
+    limits: Limits, methods: [Method], callers: CallerTable, tls: TLSContext, store: any Store, log: Log
+  ) {
+    self.limits = limits
+    self.methods = MethodTable(methods.enumerated().map { ($1.path, ($0, $1)) })
+    self.callers = callers
+    self.tls = tls
+    self.store = store
+    self.log = log
+    census = Census(limits)
+  }
+}
+
+/// How loaded one worker is, for who hands out connections.
+final class Load: Sendable {
+  let connections = Atomic<Int>(0)
+  let handshakes = Atomic<Int>(0)
+}
+
+/// The driver of one reactor: its connections, and the order of a turn.
+final class Worker: ReactorDriver {
+  typealias Letter = WorkerLetter
+
+  static let lifeTimer: UInt32 = 1 << 31
+  static let handshakeTimer: UInt32 = lifeTimer + 1
+
+  private struct Slot {
+    var generation: UInt32 = 0
+    var connection: Connection?
+  }
+
+  let arena: Arena
+  let readBuffer: UnsafeMutableRawBufferPointer
+  private let shared: Shared
+  private let mailbox: Mailbox<WorkerLetter>
+  private let reactor: Reactor<Worker>
+  private let load: Load
+  private var slots: [Slot] = []
+  private var freeSlots: [Int] = []
+  private var touched: [Connection] = []
+  private var leftOver: [Connection] = []
+  private var undecided: [(Connection, ServerCall, Message)] = []
+  private var draining = false
+
+  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load) throws {
+    self.shared = shared
+    self.mailbox = mailbox
+    self.load = load
+    reactor = try Reactor(mailbox: mailbox)
+    arena = Arena(budgetBytes: shared.limits.messageBytesMax * shared.limits.arenaFactor)
+    unsafe readBuffer = .allocate(byteCount: 16_384, alignment: 16)
+  }
+
+  deinit { unsafe readBuffer.deallocate() }
+
+  /// Runs until it was told to drain and the last connection is gone, or to stop.
+  func run() throws {
+    try shared.store.attachThread()
+    reactor.run(self)
+    shared.store.detachThread()
+  }
+
+  var nowMillis: Int64 { reactor.nowMillis }
+  var limits: Limits { shared.limits }
+  var methods: MethodTable<(number: Int, method: Method)> { shared.methods }
+  var callers: CallerTable { shared.callers }
+  var log: Log { shared.log }
+
+  // MARK: The turn
+
+  func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
+    connection(ticket)?.ready(readable: readable, writable: writable)
+  }
+
+  func timerFired(_ ticket: Ticket, kind: UInt32) {
+    guard let connection = connection(ticket) else { return }
+    switch kind {
+    case Worker.lifeTimer: connection.lifeFired()
+    case Worker.handshakeTimer: if connection.isHandshaking { connection.close() }
+    default: connection.deadlineFired(streamID: Int32(kind))
+    }
+  }
+
+  func received(_ letter: WorkerLetter) {
+    switch letter {
+    case .accepted(let descriptor, let address): adopt(descriptor, address)
+    case .answered(let ticket, let streamID, let result): answered(ticket, streamID, result)
+    case .drain:
+      draining = true
+      for slot in slots {
+        slot.connection?.wakeStreams()
+        slot.connection?.drain()
+      }
+      stopWhenEmpty()
+    case .stop:
+      for slot in slots { slot.connection?.close() }
+      reactor.stop()
+    }
+  }
+
+  /// All calls that became whole in this turn, on one snapshot of the store.
+  func decide() {
+    readLeftovers()
+    guard !undecided.isEmpty else { return }
+    for (connection, call, message) in undecided where call.stage == .ready { run(call, message, on: connection) }
+    undecided.removeAll(keepingCapacity: true)
+  }
+
+  /// Connections whose fair share of the last turn ended before their bytes did.
+  private func readLeftovers() {
+    guard !leftOver.isEmpty else { return }
+    let waiting = leftOver
+    leftOver = []
+    for connection in waiting {
+      connection.isLeftOver = false
+      connection.readPhase()
+    }
+  }
+
+  func endTurn() {
+    shared.store.endTurn()
+    var index = 0
+    // Flushing can touch again (streams told that the server goes): they are appended and served in the same pass.
+    while index < touched.count {
+      touched[index].isTouched = false
+      touched[index].flush()
+      index += 1
+    }
+    touched.removeAll(keepingCapacity: true)
+  }
+
+  var hasLeftovers: Bool { !leftOver.isEmpty }
+
+  private func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
+    guard case .unary(let start) = call.method.handler else { return }
+    do {
+      switch try start(message, call.context, arena) {
+      case .answer(let bytes): connection.answer(call, bytes)
+      case .task(let work):
+        call.stage = .running
+        connection.awaitTask(call)
+        launch(work, connection.ticket, call.stream.id)
+      }
+    } catch {
+      note(error, call)
+      connection.fail(call, Failures.status(of: error, arena: arena))
+    }
+  }
+
+  /// The call's one task: it begins right here, and whatever resumes it does so on this thread.
+  private func launch(
+    _ work: @escaping @Sendable () async throws -> any WireEncodable, _ ticket: Ticket, _ streamID: Int32
+  ) {
+    let mailbox = mailbox
+    Task.immediate(executorPreference: mailbox) {
+      let result: Result<any WireEncodable, any Error>
+      do { result = .success(try await work()) } catch { result = .failure(error) }
+      mailbox.post(.answered(ticket, streamID: streamID, result))
+    }
+  }
+
+  private func answered(_ ticket: Ticket, _ streamID: Int32, _ result: Result<any WireEncodable, any Error>) {
+    guard let connection = connection(ticket),
+      let call = connection.session?.sink.stream(streamID)?.call as? ServerCall
+    else { return }
+    switch result {
+    case .success(let message):
+      log.call(call.context, outcome: "OK")
+      connection.answer(call, message.encode(arena: arena))
+    case .failure(let error):
+      note(error, call)
+      connection.fail(call, Failures.status(of: error, arena: arena))
+    }
+  }
+
+  private func note(_ error: any Error, _ call: ServerCall) {
+    log.call(call.context, error: error)
+  }
+
+  // MARK: For connections
+
+  func touch(_ connection: Connection) {
+    guard !connection.isTouched else { return }
+    connection.isTouched = true
+    touched.append(connection)
+  }
+
+  func leaveOver(_ connection: Connection) {
+    guard !connection.isLeftOver else { return }
+    connection.isLeftOver = true
+    leftOver.append(connection)
+  }
+
+  func decideLater(_ connection: Connection, _ call: ServerCall, _ message: Message) {
+    undecided.append((connection, call, message))
+  }
+
+  func startTimer(_ connection: Connection, kind: UInt32, delayMillis: Int64) {
+    reactor.startTimer(connection.ticket, kind: kind, delayMillis: delayMillis)
+  }
+
+  func watch(_ connection: Connection, read: Bool, write: Bool) {
+    do {
+      try reactor.change(connection.descriptor, connection.ticket, read: read, write: write)
+    } catch {
+      log.error("epoll refuses a change", ["why": "\(error)"])
+      connection.close()
+    }
+  }
+
+  func handshakeEnded() { load.handshakes.subtract(1, ordering: .relaxed) }
+
+  func closed(_ connection: Connection) {
+    if connection.isHandshaking { handshakeEnded() }
+    do {
+      try reactor.unwatch(connection.descriptor)
+    } catch {
+      log.error("epoll refuses a removal", ["why": "\(error)"])
+    }
+    closeDescriptor(connection.descriptor)
+    let slot = Int(connection.ticket.slot)
+    slots[slot].connection = nil
+    slots[slot].generation &+= 1
+    freeSlots.append(slot)
+    load.connections.subtract(1, ordering: .relaxed)
+    shared.census.left(connection.address)
+    stopWhenEmpty()
+  }
+
+  // MARK: The table of connections
+
+  private func connection(_ ticket: Ticket) -> Connection? {
+    let slot = Int(ticket.slot)
+    guard slot < slots.count, slots[slot].generation == ticket.generation else { return nil }
+    return slots[slot].connection
+  }
+
+  /// The census counted it already; `load` too.
+  private func adopt(_ descriptor: Int32, _ address: String) {
+    guard !draining, let channel = Channel(shared.tls, descriptor: descriptor) else {
+      closeDescriptor(descriptor)
+      load.connections.subtract(1, ordering: .relaxed)
+      handshakeEnded()
+      return shared.census.left(address)
+    }
+    let slot = freeSlots.popLast() ?? slots.count
+    if slot == slots.count { slots.append(Slot()) }
+    let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+    let connection = Connection(
+      ticket: ticket, descriptor: descriptor, address: address, channel: channel, worker: self)
+    slots[slot].connection = connection
+    do {
+      try reactor.watch(descriptor, ticket, read: true, write: false)
+    } catch {
+      log.error("epoll refuses a connection", ["why": "\(error)"])
+      return connection.close()
+    }
+    startTimer(connection, kind: Worker.handshakeTimer, delayMillis: limits.handshakeMillis)
+    // The client hello is often here already.
+    connection.ready(readable: true, writable: false)
+  }
+
+  private func stopWhenEmpty() {
+    if draining, load.connections.load(ordering: .relaxed) == 0 { reactor.stop() }
+  }
+}

@@ -1,0 +1,98 @@
+package import GRPC
+internal import Admission
+internal import Identity
+package import Wire
+
+/// The codes that only the application may produce.
+extension GRPC.Status.Code {
+  static let invalidArgument = Self(rawValue: 3)
+  static let notFound = Self(rawValue: 5)
+  static let alreadyExists = Self(rawValue: 6)
+  static let failedPrecondition = Self(rawValue: 9)
+}
+
+/// Turns whatever a handler threw into the status the client sees.
+///
+/// Text never holds a secret, SQL, a stack, or whether some address exists: it is made of the reason and the hint only.
+package enum Failures {
+  static let domain = "latchkey"
+
+  package static func status(of error: any Error, arena: Arena) -> GRPC.Status {
+    switch error {
+    case let failure as Failure: return status(failure, arena)
+    case let error as WireError: return status(error, arena)
+    case let refusal as CallerRefusal: return status(failure(refusal), arena)
+    case is HealthService.UnknownService: return GRPC.Status(.notFound, "unknown service")
+    default:
+      // A mistake of ours: the log has the error, the client has the fact.
+      return GRPC.Status(.internal, "the call failed inside the server")
+    }
+  }
+
+  private static func status(_ error: WireError, _ arena: Arena) -> GRPC.Status {
+    switch error {
+    // R23: bytes that are no message are the fault of a library, not of the application.
+    case .malformed: return GRPC.Status(.internal, "the message does not parse")
+    case .tooLarge: return GRPC.Status(.resourceExhausted, "the message has more parts than allowed")
+    case .text(let field):
+      return status(
+        Failure(.invalidField, field: field, hint: "The text is not valid UTF-8 or holds a NUL."), arena)
+    }
+  }
+
+  private static func failure(_ refusal: CallerRefusal) -> Failure {
+    switch refusal {
+    case .unidentified:
+      Failure(.callerUnidentified, hint: "Present a client certificate or an API key (authorization: Bearer lk_…).")
+    case .unknown: Failure(.callerUnidentified, hint: "The certificate or API key names no known caller.")
+    case .contradictory: Failure(.callerUnidentified, hint: "The certificate and the API key name different callers.")
+    }
+  }
+
+  private static func status(_ failure: Failure, _ arena: Arena) -> GRPC.Status {
+    // Nobody waits for this answer; the code is what a client's own library would have said.
+    if failure.reason == .cancelled { return GRPC.Status(.cancelled, "the call was cancelled before it changed anything") }
+    let code = code(of: failure.reason)
+    var message = failure.reason.rawValue
+    if let field = failure.field { message += " (\(field))" }
+    if !failure.hint.isEmpty { message += ": \(failure.hint)" }
+    var details = [
+      any(ErrorInfo(reason: failure.reason.rawValue, domain: domain, metadata: failure.metadata), arena)
+    ]
+    if let field = failure.field {
+      let violation = BadRequest.FieldViolation(
+        field: field, description: failure.hint.isEmpty ? failure.reason.rawValue : failure.hint)
+      details.append(any(BadRequest(fieldViolations: [violation]), arena))
+    }
+    if let millis = failure.retryAfterMillis { details.append(any(RetryInfo(retryDelayMillis: millis), arena)) }
+    let rich = Wire.Status(code: Int32(code.rawValue), message: message, details: details)
+    return GRPC.Status(
+      code, message, details: rich.encodeBare(arena: arena), pushbackMillis: failure.retryAfterMillis)
+  }
+
+  private static func any<Detail: WireEncodable>(_ detail: Detail, _ arena: Arena) -> AnyMessage {
+    AnyMessage(typeURL: "type.googleapis.com/" + Detail.messageName, value: detail.encodeBare(arena: arena))
+  }
+
+  /// The error table of the product, whole: a new reason does not compile without its status.
+  static func code(of reason: Failure.Reason) -> GRPC.Status.Code {
+    switch reason {
+    case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
+      .forbiddenClaim, .claimsTooLarge, .invalidCode:
+      .invalidArgument
+    case .invalidLoginCredentials, .invalidCredential, .invalidIDToken, .tokenExpired, .tokenRevoked,
+      .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .callerUnidentified:
+      .unauthenticated
+    case .userDisabled, .userMismatch, .callerNotAllowed: .permissionDenied
+    case .accountNotFound, .noSuchProvider: .notFound
+    case .emailAlreadyInUse, .providerAlreadyLinked: .alreadyExists
+    case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
+      .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
+      .askAdministrator:
+      .failedPrecondition
+    case .tooManyAttempts, .overloaded, .quotaExceeded: .resourceExhausted
+    case .providerUnavailable, .storeUnavailable: .unavailable
+    case .cancelled: .cancelled
+    }
+  }
+}

@@ -1,0 +1,73 @@
+internal import GRPC
+internal import Synchronization
+internal import Wire
+
+/// Whether the server takes calls; one for the process, read by every reactor.
+package final class HealthState: Sendable {
+  private let serving = Atomic<Bool>(true)
+
+  package init() {}
+
+  package var isServing: Bool { serving.load(ordering: .acquiring) }
+
+  /// Before the first GOAWAY of a shutdown.
+  package func stopServing() { serving.store(false, ordering: .releasing) }
+}
+
+/// grpc.health.v1 (doc/health-checking.md): the empty name is the whole server; names match exactly.
+package struct HealthService: Sendable {
+  static let name = "grpc.health.v1.Health"
+  private let state: HealthState
+  private let services: Set<String>
+
+  package init(_ state: HealthState, services: [String]) {
+    self.state = state
+    self.services = Set(services + ["", HealthService.name])
+  }
+
+  package var methods: [Method] {
+    [
+      .unary("/\(HealthService.name)/Check", HealthCheckRequest.self, isOpenToAll: true) { request, _, _, arena in
+        let status = status(of: request.service)
+        guard status != .serviceUnknown else { throw UnknownService() }
+        return .answer(HealthCheckResponse(status: status).encode(arena: arena))
+      },
+      Method(
+        "/\(HealthService.name)/Watch", timeLimitMillis: .max, isOpenToAll: true,
+        .stream(fromClient: false) { _ in Watcher(self) }),
+    ]
+  }
+
+  fileprivate func status(of service: String) -> HealthCheckResponse.ServingStatus {
+    guard services.contains(service) else { return .serviceUnknown }
+    return state.isServing ? .serving : .notServing
+  }
+
+  /// Check answers NOT_FOUND where Watch, by the same document, answers SERVICE_UNKNOWN and stays open.
+  struct UnknownService: Error {}
+}
+
+/// Tells the status now and each time it changes; never ends by itself.
+private final class Watcher: StreamHandler {
+  private let health: HealthService
+  private var service: String?
+  private var told: HealthCheckResponse.ServingStatus?
+
+  init(_ health: HealthService) { self.health = health }
+
+  func received(_ message: Message, arena: Arena) throws -> StreamStep {
+    let span = message.bytes.span.extracting(message.start..<message.end)
+    service = try HealthCheckRequest.decode(span, arena: arena).service
+    return woken(arena: arena)
+  }
+
+  func ended(arena: Arena) -> StreamStep { StreamStep() }
+
+  func woken(arena: Arena) -> StreamStep {
+    guard let service else { return StreamStep() }
+    let status = health.status(of: service)
+    guard status != told else { return StreamStep() }
+    told = status
+    return StreamStep([HealthCheckResponse(status: status).encode(arena: arena)])
+  }
+}

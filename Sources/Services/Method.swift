@@ -1,0 +1,102 @@
+// Services: one file a gRPC service: wire message -> use case -> wire message.
+//
+// Owns: the shape of each request (which field is wrong and why), the mapping to and from the domain, the statuses of
+// the application with their details, health and reflection.
+// Does not own: the rules of the product (Identity), who may call what (Admission), the protocol (GRPC).
+// Read next: AuthService.swift, then Shape.swift and Failures.swift.
+
+package import Admission
+package import GRPC
+internal import Identity
+package import Store
+package import Wire
+
+/// One served method. The table of them is the whole surface of the server.
+package struct Method: Sendable {
+  /// `/package.Service/Method`.
+  package let path: String
+  package let messageBytesMax: Int
+  /// The longest a call may take, whatever deadline its client sets.
+  package let timeLimitMillis: Int64
+  /// Served to every caller that reaches the port.
+  package let isOpenToAll: Bool
+  package let handler: Handler
+
+  package init(
+    _ path: String, messageBytesMax: Int = 65_536, timeLimitMillis: Int64 = 30_000, isOpenToAll: Bool = false,
+    _ handler: Handler
+  ) {
+    self.path = path
+    self.messageBytesMax = messageBytesMax
+    self.timeLimitMillis = timeLimitMillis
+    self.isOpenToAll = isOpenToAll
+    self.handler = handler
+  }
+}
+
+package enum Handler: Sendable {
+  /// One message in, one out. Runs on the reactor: it decodes, and answers on the spot or hands back the rest as work.
+  case unary(@Sendable (Message, CallContext, Arena) throws -> Work)
+  /// Any number of messages out, and in where `fromClient`.
+  case stream(fromClient: Bool, @Sendable (CallContext) -> any StreamHandler)
+}
+
+/// What is left of a unary call after its handler looked at it.
+package enum Work: Sendable {
+  /// A framed message.
+  case answer([UInt8])
+  /// To be run as the call's one task; its result is encoded on the reactor.
+  case task(@Sendable () async throws -> any WireEncodable)
+}
+
+/// The server's half of a streaming call. Lives on its reactor.
+package protocol StreamHandler: AnyObject {
+  /// A message of the client. Throwing ends the call with that failure.
+  func received(_ message: Message, arena: Arena) throws -> StreamStep
+  /// The client sends no more.
+  func ended(arena: Arena) -> StreamStep
+  /// Something the call may be watching has changed.
+  func woken(arena: Arena) -> StreamStep
+}
+
+package struct StreamStep {
+  /// Framed messages to send, in order.
+  package var messages: [[UInt8]]
+  /// End the call with OK after them.
+  package var isLast: Bool
+
+  package init(_ messages: [[UInt8]] = [], isLast: Bool = false) {
+    self.messages = messages
+    self.isLast = isLast
+  }
+}
+
+/// What a handler knows of its call beside the message.
+package struct CallContext: Sendable {
+  package let caller: Caller
+  package let path: String
+  package let peerAddress: String
+  package let fate: Fate
+
+  package init(caller: Caller, path: String, peerAddress: String, fate: Fate) {
+    self.caller = caller
+    self.path = path
+    self.peerAddress = peerAddress
+    self.fate = fate
+  }
+}
+
+extension Method {
+  /// A unary method whose handler starts from a decoded message.
+  static func unary<Request: WireDecodable>(
+    _ path: String, _ type: Request.Type, isOpenToAll: Bool = false, messageBytesMax: Int = 65_536,
+    _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
+  ) -> Method {
+    Method(
+      path, messageBytesMax: messageBytesMax, isOpenToAll: isOpenToAll,
+      .unary { message, context, arena in
+        let span = message.bytes.span.extracting(message.start..<message.end)
+        return try start(try Request.decode(span, arena: arena), message, context, arena)
+      })
+  }
+}

@@ -1,0 +1,63 @@
+internal import GRPC
+internal import Wire
+
+/// grpc.reflection (doc/server-reflection.md), under both its names: v1 is v1alpha by another name (gRFC A15), and old
+/// tools ask for v1alpha only. Errors are messages of the stream, not statuses.
+package struct ReflectionService: Sendable {
+  private let services: [String]
+
+  package static let names = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
+
+  /// - Parameter services: the full names that are listed.
+  package init(services: [String]) { self.services = services }
+
+  package var methods: [Method] {
+    ReflectionService.names.map { name in
+      Method(
+        "/\(name)/ServerReflectionInfo", timeLimitMillis: .max, isOpenToAll: true,
+        .stream(fromClient: true) { _ in Conversation(services) })
+    }
+  }
+}
+
+private final class Conversation: StreamHandler {
+  private let services: [String]
+
+  init(_ services: [String]) { self.services = services }
+
+  func received(_ message: Message, arena: Arena) throws -> StreamStep {
+    let span = message.bytes.span.extracting(message.start..<message.end)
+    let request = try ServerReflectionRequest.decode(span, arena: arena)
+    let response = ServerReflectionResponse(
+      validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest))
+    return StreamStep([response.encode(arena: arena)])
+  }
+
+  func ended(arena: Arena) -> StreamStep { StreamStep(isLast: true) }
+
+  func woken(arena: Arena) -> StreamStep { StreamStep() }
+
+  private func answer(
+    _ request: ServerReflectionRequest.MessageRequest?
+  ) -> ServerReflectionResponse.MessageResponse {
+    switch request {
+    case .listServices: .listServicesResponse(ListServiceResponse(service: services.map { ServiceResponse(name: $0) }))
+    case .fileByFilename(let name): files(DescriptorSet.file(named: name), missing: "no file \(name)")
+    case .fileContainingSymbol(let symbol):
+      files(DescriptorSet.file(containingSymbol: symbol), missing: "no symbol \(symbol)")
+    case .fileContainingExtension, .allExtensionNumbersOfType: failure(.notFound, "the files here have no extensions")
+    case nil: failure(.invalidArgument, "the request asks for nothing")
+    }
+  }
+
+  /// The file and all it imports, so that a client need not ask again.
+  private func files(_ file: DescriptorSet.File?, missing: String) -> ServerReflectionResponse.MessageResponse {
+    guard let file else { return failure(.notFound, missing) }
+    let bytes = DescriptorSet.withDependencies(file).map(\.bytes)
+    return .fileDescriptorResponse(FileDescriptorResponse(fileDescriptorProto: bytes))
+  }
+
+  private func failure(_ code: GRPC.Status.Code, _ text: String) -> ServerReflectionResponse.MessageResponse {
+    .errorResponse(ErrorResponse(errorCode: Int32(code.rawValue), errorMessage: text))
+  }
+}
