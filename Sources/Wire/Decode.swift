@@ -6,7 +6,7 @@ typealias Blank<Form> = (UnsafeMutablePointer<Form>?) -> Void
 /// A Swift value that mirrors one generated C struct.
 ///
 /// Each message's file gives `blank`, the copy out and the copy in; everything else follows from them here.
-protocol Mirror: WireDecodable, WireEncodable {
+protocol Mirror: Sendable {
   associatedtype Form
 
   /// The generated initialiser: defaults and descriptor.
@@ -29,7 +29,8 @@ extension Mirror {
     }
   }
 
-  package static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self {
+  // `@safe`: no pointer outlives the call.
+  @safe package static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self {
     let schema = schema
     var scan = Scan(budgetBytes: arena.budgetBytes, depthMax: arena.depthMax)
     try scan.message(bytes, bytes.indices, schema)

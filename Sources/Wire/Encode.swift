@@ -1,10 +1,12 @@
 internal import CProtobufC
+internal import Glibc
 internal import Messages
 
+// `@safe`: no pointer outlives the call.
 extension Mirror {
-  package static var messageName: String { schema.name }
+  @safe package static var messageName: String { schema.name }
 
-  package func encode(arena: Arena) -> [UInt8] {
+  @safe package func encode(arena: Arena) -> [UInt8] {
     var frame = packed(arena, headBytes: 5)
     let length = UInt32(frame.count - 5)
     // Byte 0 stays 0: we never compress, since secrets and a stranger's text share messages (CRIME, BREACH).
@@ -12,7 +14,7 @@ extension Mirror {
     return frame
   }
 
-  package func encodeBare(arena: Arena) -> [UInt8] { packed(arena, headBytes: 0) }
+  @safe package func encodeBare(arena: Arena) -> [UInt8] { packed(arena, headBytes: 0) }
 
   private func packed(_ arena: Arena, headBytes: Int) -> [UInt8] {
     defer { arena.reset() }
@@ -59,14 +61,16 @@ extension Arena {
 
   /// A copy of its own even when empty: a oneof of protobuf-c counts as absent while it points at the shared default.
   func text(_ value: String) -> UnsafeMutablePointer<CChar> {
-    // A C string would end at U+0000, and all that follows would be lost without a word.
-    var value = value.utf8.contains(0) ? String(value.map { $0 == "\0" ? "\u{FFFD}" : $0 }) : value
-    return value.withUTF8 { utf8 in
-      let copy = unsafe reserve(utf8.count + 1)
+    var value = value
+    let (copy, count) = value.withUTF8 { utf8 in
+      let copy = unsafe reserve(utf8.count + 1).bindMemory(to: CChar.self, capacity: utf8.count + 1)
       unsafe UnsafeMutableRawBufferPointer(start: copy, count: utf8.count).copyBytes(from: utf8)
-      unsafe copy.storeBytes(of: 0, toByteOffset: utf8.count, as: UInt8.self)
-      return unsafe copy.bindMemory(to: CChar.self, capacity: utf8.count + 1)
+      unsafe copy[utf8.count] = 0
+      return unsafe (copy, utf8.count)
     }
+    if unsafe strlen(copy) == count { return unsafe copy }
+    // A C string ends at U+0000, and all that follows would be lost without a word.
+    return unsafe text(value.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "\u{FFFD}"))
   }
 
   func bytes(_ value: [UInt8]) -> ProtobufCBinaryData {

@@ -90,3 +90,9 @@ extension Span<UInt8> {
     return isASCII || (try? UTF8Span(validating: extracting(range))) != nil
   }
 }
+
+extension [UInt8] {
+  mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    for index in range { append(bytes[index]) }
+  }
+}

@@ -25,11 +25,11 @@ struct Scan {
     var seen = Seen()
     while at < range.upperBound {
       let member = try bytes.member(&at, end: range.upperBound)
-      memberCount += 1
       guard let index = schema.index(of: member) else {
         isPlain = false
         continue
       }
+      memberCount += 1
       let field = schema[index]
       let isNew = seen.insert(index, field)
       if field.isRepeated {

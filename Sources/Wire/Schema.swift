@@ -75,6 +75,15 @@ struct FieldSchema {
     wireType == self.wireType || (wireType == .lengthPrefixed && isRepeated)
   }
 
-  /// What one element takes, at most, in the array of a repeated field: a pointer, a number, or pointer and length.
-  var elementBytes: Int { type == PROTOBUF_C_TYPE_BYTES ? 16 : 8 }
+  /// What one element takes in the array of a repeated field.
+  var elementBytes: Int {
+    switch type {
+    // Length and pointer.
+    case PROTOBUF_C_TYPE_BYTES: 16
+    // A pointer or a number.
+    case PROTOBUF_C_TYPE_STRING, PROTOBUF_C_TYPE_MESSAGE, PROTOBUF_C_TYPE_INT64, PROTOBUF_C_TYPE_SINT64,
+      PROTOBUF_C_TYPE_SFIXED64, PROTOBUF_C_TYPE_UINT64, PROTOBUF_C_TYPE_FIXED64, PROTOBUF_C_TYPE_DOUBLE: 8
+    default: 4
+    }
+  }
 }

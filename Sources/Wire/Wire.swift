@@ -40,3 +40,6 @@ package enum WireError: Error, Equatable {
 package enum WireFault: String, Sendable {
   case varint, tag, wireType = "wire_type", length, depth, unpack
 }
+
+/// All messages are both: tests and clients read what the server writes.
+package typealias WireMessage = WireDecodable & WireEncodable

@@ -25,7 +25,7 @@ package struct SignInRequest: Sendable, Equatable {
   }
 }
 
-extension SignInRequest: @unsafe Mirror {
+extension SignInRequest: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__SignInRequest> { unsafe latchkey__v1__sign_in_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignInRequest>) {
@@ -61,7 +61,7 @@ package struct SignInResponse: Sendable, Equatable {
   }
 }
 
-extension SignInResponse: @unsafe Mirror {
+extension SignInResponse: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__SignInResponse> { unsafe latchkey__v1__sign_in_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignInResponse>) {
@@ -110,7 +110,7 @@ package struct ReauthenticateRequest: Sendable, Equatable {
   }
 }
 
-extension ReauthenticateRequest: @unsafe Mirror {
+extension ReauthenticateRequest: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__ReauthenticateRequest> { unsafe latchkey__v1__reauthenticate_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ReauthenticateRequest>) {
@@ -140,7 +140,7 @@ package struct ReauthenticateResponse: Sendable, Equatable {
   }
 }
 
-extension ReauthenticateResponse: @unsafe Mirror {
+extension ReauthenticateResponse: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__ReauthenticateResponse> { unsafe latchkey__v1__reauthenticate_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ReauthenticateResponse>) {
@@ -185,7 +185,7 @@ package struct FetchProvidersRequest: Sendable, Equatable {
   }
 }
 
-extension FetchProvidersRequest: @unsafe Mirror {
+extension FetchProvidersRequest: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__FetchProvidersRequest> { unsafe latchkey__v1__fetch_providers_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__FetchProvidersRequest>) {
@@ -233,7 +233,7 @@ package struct FetchProvidersResponse: Sendable, Equatable {
   }
 }
 
-extension FetchProvidersResponse: @unsafe Mirror {
+extension FetchProvidersResponse: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__FetchProvidersResponse> { unsafe latchkey__v1__fetch_providers_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__FetchProvidersResponse>) {
@@ -273,7 +273,7 @@ package struct PendingCredential: Sendable, Equatable {
   }
 }
 
-extension PendingCredential: @unsafe Mirror {
+extension PendingCredential: WireMessage, @unsafe Mirror {
   static var blank: Blank<Latchkey__V1__PendingCredential> { unsafe latchkey__v1__pending_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__PendingCredential>) {

@@ -14,5 +14,5 @@
 #include "latchkey/v1/auth_service.pb-c.h"
 #include "latchkey/v1/session_service.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
-extern const unsigned char latchkey_descriptor_set[];
+extern const unsigned char *const latchkey_descriptor_set;
 extern const size_t latchkey_descriptor_set_bytes;

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import Wire
+
+@Test func `the budget that the scan asks for is what unpacking takes`() throws {
+  func check<M: Mirror & Message>(_ message: M) throws {
+    let bytes = message.encodeBare(arena: roomyArena())
+    // The smallest budget that the scan accepts.
+    var (refused, accepted) = (0, 65536)
+    while accepted - refused > 1 {
+      let middle = (accepted + refused) / 2
+      if M.refusal(of: bytes, arena: Arena(budgetBytes: middle)) == nil { accepted = middle } else { refused = middle }
+    }
+    #expect(M.refusal(of: bytes, arena: Arena(budgetBytes: refused)) == .tooLarge)
+    let arena = Arena(budgetBytes: accepted)
+    let isUnpacked = unsafe arena.unpack(bytes.span, M.schema) != nil
+    #expect(isUnpacked)
+    // Only the rounding of lists is not told to the byte.
+    #expect(arena.usedBytes <= accepted && arena.usedBytes >= accepted * 3 / 4, "\(M.messageName)")
+  }
+  for sample in Samples.all {
+    let mirror = try #require(sample as? any Mirror & Message)
+    try check(mirror)
+  }
+}
+
+@Test func `64 KiB of empty list elements are refused before anything is unpacked`() {
+  let elements = [[UInt8]](repeating: field(2, []), count: 32768).flatMap { $0 }
+  #expect(elements.count == 65536)
+  #expect(FetchProvidersResponse.refusal(of: elements) == .tooLarge)
+  let messages = [[UInt8]](repeating: field(1, []), count: 32768).flatMap { $0 }
+  #expect(ListServiceResponse.refusal(of: messages) == .tooLarge)
+}
+
+@Test func `64 KiB of one-byte numbers in a list are within the budget when packed`() throws {
+  let packed = field(2, [UInt8](repeating: 1, count: 65536 - 4))
+  let arena = roomyArena()
+  #expect(try ExtensionNumberResponse.decode(packed, arena: arena).extensionNumber.count == 65532)
+  let single = [[UInt8]](repeating: field(2, value: 1), count: 32768).flatMap { $0 }
+  #expect(ExtensionNumberResponse.refusal(of: single, arena: arena) == .tooLarge)
+}
+
+@Test func `lists grow up to the budget and are refused past it`() {
+  let arena = Arena(budgetBytes: 8 * 1024)
+  var isRefused = false
+  for count in 1...400 {
+    let refusal = FetchProvidersResponse.refusal(of: (0..<count).flatMap { _ in field(2, "p") }, arena: arena)
+    #expect(refusal == nil || refusal == .tooLarge)
+    #expect(!isRefused || refusal == .tooLarge, "\(count) elements are taken although fewer were refused")
+    isRefused = refusal != nil
+  }
+  #expect(isRefused)
+}
+
+@Test func `a text of 64 KiB is within the budget`() throws {
+  let text = String(repeating: "x", count: 65536 - 4)
+  #expect(try HealthCheckRequest.decode(field(1, text)).service == text)
+}
+
+@Test func `an arena serves message after message, also after a refused one`() throws {
+  let arena = Arena(budgetBytes: 2048)
+  let bytes = Samples.signInRequest.bare
+  let tooLong = field(2, [UInt8](repeating: 0x61, count: 4000))
+  for _ in 0..<1000 {
+    #expect(try SignInRequest.decode(bytes, arena: arena) == Samples.signInRequest)
+    #expect(FetchProvidersResponse.refusal(of: tooLong, arena: arena) == .tooLarge)
+    #expect(SignInRequest.refusal(of: [0x0b], arena: arena) == .malformed(.wireType))
+    #expect(arena.usedBytes == 0)
+  }
+}

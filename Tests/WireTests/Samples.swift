@@ -1,0 +1,175 @@
+import Wire
+
+/// Every message with every field set, and with every case of its oneof. A text is the name of its field, a number or a
+/// count of seconds is its number, so that a test can see each value standing in its own place.
+enum Samples {
+  static let credential = Credential(kind: .password(passwordCredential))
+  static let credentialProviderToken = Credential(kind: .providerToken(providerTokenCredential))
+  static let credentialAuthorizationResponse = Credential(kind: .authorizationResponse(authorizationResponse))
+  static let credentialPhoneCode = Credential(kind: .phoneCode(phoneCodeCredential))
+  static let credentialEmailLink = Credential(kind: .emailLink(emailLinkCredential))
+  static let credentialCustomToken = Credential(kind: .customToken(customTokenCredential))
+  static let credentialAnonymous = Credential(kind: .anonymous(anonymousCredential))
+  static let credentialPendingToken = Credential(kind: .pendingToken("pending_token"))
+  static let passwordCredential = PasswordCredential(email: "email", password: "password")
+  static let providerTokenCredential = ProviderTokenCredential(
+    providerID: "provider_id", idToken: "id_token", accessToken: "access_token", tokenSecret: "token_secret",
+    rawNonce: "raw_nonce")
+  static let authorizationResponse = AuthorizationResponse(flowID: "flow_id", callbackURI: "callback_uri")
+  static let phoneCodeCredential = PhoneCodeCredential(verificationID: "verification_id", code: "code")
+  static let emailLinkCredential = EmailLinkCredential(email: "email", code: "code")
+  static let customTokenCredential = CustomTokenCredential(token: "token")
+  static let anonymousCredential = AnonymousCredential()
+  static let clientContext = ClientContext(ipAddress: "ip_address", userAgent: "user_agent", deviceID: "device_id")
+  static let session = Session(
+    idToken: "id_token", idTokenExpiresAtMillis: 2000, refreshToken: "refresh_token", account: account,
+    isNewAccount: true, additionalUserInfo: additionalUserInfo, providerCredential: providerCredential,
+    revokedProviderIDs: ["revoked_provider_ids", "revoked_provider_ids"], sessionID: "session_id",
+    refreshTokenExpiresAtMillis: 10000)
+  static let additionalUserInfo = AdditionalUserInfo(
+    providerID: "provider_id", username: "username", profileJSON: "profile_json")
+  static let providerCredential = ProviderCredential(
+    providerID: "provider_id", accessToken: "access_token", idToken: "id_token", secret: "secret",
+    refreshToken: "refresh_token", expiresInMillis: 6000, grantedScopes: ["granted_scopes", "granted_scopes"])
+  static let accountExists = AccountExists(
+    email: "email", providerIDs: ["provider_ids", "provider_ids"],
+    signInMethods: ["sign_in_methods", "sign_in_methods"], pendingToken: "pending_token",
+    pendingExpiresAtMillis: 5000, providerCredential: providerCredential, additionalUserInfo: additionalUserInfo,
+    reason: "reason", canClaimAddress: true)
+  static let credentialInUse = CredentialInUse(
+    email: "email", pendingToken: "pending_token", pendingExpiresAtMillis: 3000,
+    providerCredential: providerCredential)
+  static let secondFactorRequired = SecondFactorRequired(
+    pendingToken: "pending_token", hints: [secondFactorHint, secondFactorHint], expiresAtMillis: 3000,
+    providerCredential: providerCredential, additionalUserInfo: additionalUserInfo)
+  static let account = Account(
+    accountID: "account_id", email: "email", emailVerified: true, phoneNumber: "phone_number",
+    displayName: "display_name", photoURL: "photo_url", anonymous: true, disabled: true, createdAtMillis: 9000,
+    lastSignInAtMillis: 10000, providers: [linkedProvider, linkedProvider],
+    secondFactors: [secondFactorHint, secondFactorHint], customClaimsJSON: "custom_claims_json")
+  static let linkedProvider = LinkedProvider(
+    providerID: "provider_id", subject: "subject", email: "email", displayName: "display_name", photoURL: "photo_url",
+    phoneNumber: "phone_number", linkedAtMillis: 7000)
+  static let secondFactorHint = SecondFactorHint(
+    factorID: "factor_id", kind: "kind", displayName: "display_name", maskedPhoneNumber: "masked_phone_number",
+    enrolledAtMillis: 5000)
+  static let signInRequest = SignInRequest(
+    credential: credential, pendingToken: "pending_token", existingOnly: true, idempotencyKey: "idempotency_key",
+    client: clientContext, binding: "binding", claimAddress: true)
+  static let signInResponse = SignInResponse(outcome: .session(session))
+  static let signInResponseAccountExists = SignInResponse(outcome: .accountExists(accountExists))
+  static let signInResponseSecondFactorRequired = SignInResponse(outcome: .secondFactorRequired(secondFactorRequired))
+  static let reauthenticateRequest = ReauthenticateRequest(
+    idToken: "id_token", credential: credential, client: clientContext, binding: "binding")
+  static let reauthenticateResponse = ReauthenticateResponse(outcome: .session(session))
+  static let reauthenticateResponseSecondFactorRequired = ReauthenticateResponse(
+    outcome: .secondFactorRequired(secondFactorRequired))
+  static let fetchProvidersRequest = FetchProvidersRequest(
+    subject: .email("email"), client: clientContext, binding: "binding")
+  static let fetchProvidersRequestPendingToken = FetchProvidersRequest(
+    subject: .pendingToken("pending_token"), client: clientContext, binding: "binding")
+  static let fetchProvidersResponse = FetchProvidersResponse(
+    registered: true, providerIDs: ["provider_ids", "provider_ids"],
+    signInMethods: ["sign_in_methods", "sign_in_methods"], pending: pendingCredential)
+  static let pendingCredential = PendingCredential(
+    purpose: "purpose", providerID: "provider_id", email: "email", username: "username", displayName: "display_name",
+    expiresAtMillis: 6000)
+  static let linkRequest = LinkRequest(
+    idToken: "id_token", credential: credential, idempotencyKey: "idempotency_key", client: clientContext,
+    binding: "binding")
+  static let linkResponse = LinkResponse(outcome: .session(session), alreadyLinked: true)
+  static let linkResponseCredentialInUse = LinkResponse(outcome: .credentialInUse(credentialInUse), alreadyLinked: true)
+  static let linkResponseSecondFactorRequired = LinkResponse(
+    outcome: .secondFactorRequired(secondFactorRequired), alreadyLinked: true)
+  static let unlinkRequest = UnlinkRequest(
+    idToken: "id_token", providerID: "provider_id", idempotencyKey: "idempotency_key", client: clientContext)
+  static let unlinkResponse = UnlinkResponse(session: session)
+  static let createRequest = CreateRequest(
+    email: "email", password: "password", displayName: "display_name", photoURL: "photo_url",
+    idempotencyKey: "idempotency_key", client: clientContext)
+  static let createResponse = CreateResponse(outcome: .session(session))
+  static let createResponseVerificationSent = CreateResponse(outcome: .verificationSent(verificationSent))
+  static let verificationSent = VerificationSent(expiresAtMillis: 1000)
+  static let getRequest = GetRequest(idToken: "id_token")
+  static let getResponse = GetResponse(account: account)
+  static let deleteRequest = DeleteRequest(
+    idToken: "id_token", idempotencyKey: "idempotency_key", client: clientContext)
+  static let deleteResponse = DeleteResponse()
+  static let lookupRequest = LookupRequest(subject: .accountID("account_id"))
+  static let lookupRequestEmail = LookupRequest(subject: .email("email"))
+  static let lookupRequestPhoneNumber = LookupRequest(subject: .phoneNumber("phone_number"))
+  static let lookupRequestIdentity = LookupRequest(subject: .identity(providerIdentity))
+  static let providerIdentity = ProviderIdentity(providerID: "provider_id", subject: "subject")
+  static let lookupResponse = LookupResponse(account: account)
+  static let createCustomTokenRequest = CreateCustomTokenRequest(
+    accountID: "account_id", claimsJSON: "claims_json", lifetimeMillis: 3000)
+  static let createCustomTokenResponse = CreateCustomTokenResponse(customToken: "custom_token", expiresAtMillis: 2000)
+  static let refreshRequest = RefreshRequest(refreshToken: "refresh_token", client: clientContext)
+  static let refreshResponse = RefreshResponse(session: session)
+  static let signOutRequest = SignOutRequest(idToken: "id_token", refreshToken: "refresh_token", client: clientContext)
+  static let signOutResponse = SignOutResponse()
+  static let verifyIdTokenRequest = VerifyIdTokenRequest(idToken: "id_token")
+  static let verifyIdTokenResponse = VerifyIdTokenResponse(
+    active: true, accountID: "account_id", claimsJSON: "claims_json", inactiveReason: "inactive_reason")
+  static let getSigningKeysRequest = GetSigningKeysRequest()
+  static let getSigningKeysResponse = GetSigningKeysResponse(jwksJSON: "jwks_json")
+  static let healthCheckRequest = HealthCheckRequest(service: "service")
+  static let healthCheckResponse = HealthCheckResponse(status: .serving)
+  static let serverReflectionRequest = ServerReflectionRequest(
+    host: "host", messageRequest: .fileByFilename("file_by_filename"))
+  static let serverReflectionRequestFileContainingSymbol = ServerReflectionRequest(
+    host: "host", messageRequest: .fileContainingSymbol("file_containing_symbol"))
+  static let serverReflectionRequestFileContainingExtension = ServerReflectionRequest(
+    host: "host", messageRequest: .fileContainingExtension(extensionRequest))
+  static let serverReflectionRequestAllExtensionNumbersOfType = ServerReflectionRequest(
+    host: "host", messageRequest: .allExtensionNumbersOfType("all_extension_numbers_of_type"))
+  static let serverReflectionRequestListServices = ServerReflectionRequest(
+    host: "host", messageRequest: .listServices("list_services"))
+  static let extensionRequest = ExtensionRequest(containingType: "containing_type", extensionNumber: 2)
+  static let serverReflectionResponse = ServerReflectionResponse(
+    validHost: "valid_host", originalRequest: serverReflectionRequest,
+    messageResponse: .fileDescriptorResponse(fileDescriptorResponse))
+  static let serverReflectionResponseAllExtensionNumbersResponse = ServerReflectionResponse(
+    validHost: "valid_host", originalRequest: serverReflectionRequest,
+    messageResponse: .allExtensionNumbersResponse(extensionNumberResponse))
+  static let serverReflectionResponseListServicesResponse = ServerReflectionResponse(
+    validHost: "valid_host", originalRequest: serverReflectionRequest,
+    messageResponse: .listServicesResponse(listServiceResponse))
+  static let serverReflectionResponseErrorResponse = ServerReflectionResponse(
+    validHost: "valid_host", originalRequest: serverReflectionRequest, messageResponse: .errorResponse(errorResponse))
+  static let fileDescriptorResponse = FileDescriptorResponse(
+    fileDescriptorProto: [Array("file_descriptor_proto".utf8), Array("file_descriptor_proto".utf8)])
+  static let extensionNumberResponse = ExtensionNumberResponse(baseTypeName: "base_type_name", extensionNumber: [2, 2])
+  static let listServiceResponse = ListServiceResponse(service: [serviceResponse, serviceResponse])
+  static let serviceResponse = ServiceResponse(name: "name")
+  static let errorResponse = ErrorResponse(errorCode: 1, errorMessage: "error_message")
+  static let status = Status(code: 1, message: "message", details: [anyMessage, anyMessage])
+  static let anyMessage = AnyMessage(typeURL: "type_url", value: Array("value".utf8))
+  static let errorInfo = ErrorInfo(reason: "reason", domain: "domain", metadata: ["key": "value"])
+  static let retryInfo = RetryInfo(retryDelayMillis: 1000)
+  static let badRequest = BadRequest(fieldViolations: [badRequestFieldViolation, badRequestFieldViolation])
+  static let badRequestFieldViolation = BadRequest.FieldViolation(field: "field", description: "description")
+
+  static let all: [any Message] = [
+    credential, credentialProviderToken, credentialAuthorizationResponse, credentialPhoneCode, credentialEmailLink,
+    credentialCustomToken, credentialAnonymous, credentialPendingToken, passwordCredential, providerTokenCredential,
+    authorizationResponse, phoneCodeCredential, emailLinkCredential, customTokenCredential, anonymousCredential,
+    clientContext, session, additionalUserInfo, providerCredential, accountExists, credentialInUse,
+    secondFactorRequired, account, linkedProvider, secondFactorHint, signInRequest, signInResponse,
+    signInResponseAccountExists, signInResponseSecondFactorRequired, reauthenticateRequest, reauthenticateResponse,
+    reauthenticateResponseSecondFactorRequired, fetchProvidersRequest, fetchProvidersRequestPendingToken,
+    fetchProvidersResponse, pendingCredential, linkRequest, linkResponse, linkResponseCredentialInUse,
+    linkResponseSecondFactorRequired, unlinkRequest, unlinkResponse, createRequest, createResponse,
+    createResponseVerificationSent, verificationSent, getRequest, getResponse, deleteRequest, deleteResponse,
+    lookupRequest, lookupRequestEmail, lookupRequestPhoneNumber, lookupRequestIdentity, providerIdentity,
+    lookupResponse, createCustomTokenRequest, createCustomTokenResponse, refreshRequest, refreshResponse,
+    signOutRequest, signOutResponse, verifyIdTokenRequest, verifyIdTokenResponse, getSigningKeysRequest,
+    getSigningKeysResponse, healthCheckRequest, healthCheckResponse, serverReflectionRequest,
+    serverReflectionRequestFileContainingSymbol, serverReflectionRequestFileContainingExtension,
+    serverReflectionRequestAllExtensionNumbersOfType, serverReflectionRequestListServices, extensionRequest,
+    serverReflectionResponse, serverReflectionResponseAllExtensionNumbersResponse,
+    serverReflectionResponseListServicesResponse, serverReflectionResponseErrorResponse, fileDescriptorResponse,
+    extensionNumberResponse, listServiceResponse, serviceResponse, errorResponse, status, anyMessage, errorInfo,
+    retryInfo, badRequest, badRequestFieldViolation,
+  ]
+}
