@@ -1,5 +1,5 @@
 /// Finds the entry of a path without making a String of it: exact, case-sensitive (R4).
-package struct MethodTable<Entry> {
+package struct MethodTable<Entry: Sendable>: Sendable {
   private struct Slot {
     var path: [UInt8]
     var entry: Entry

@@ -155,7 +155,7 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       session, frame, name, nameBytes, value, valueBytes, _, context in
-      guard let stream = unsafe stream(session, frame!.pointee.hd.stream_id) else { return 0 }
+      guard let stream = unsafe tenant(session, frame!.pointee.hd.stream_id) else { return 0 }
       unsafe sink(context).field(
         stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
         value: UnsafeBufferPointer(start: value, count: valueBytes))
@@ -163,7 +163,7 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in
-      guard let stream = unsafe stream(session, id) else { return 0 }
+      guard let stream = unsafe tenant(session, id) else { return 0 }
       unsafe sink(context).body(stream, UnsafeBufferPointer(start: bytes, count: count))
       return 0
     }
@@ -190,7 +190,7 @@ private func sink(_ context: UnsafeMutableRawPointer?) -> Sink {
   unsafe Unmanaged<Sink>.fromOpaque(context!).takeUnretainedValue()
 }
 
-private func stream(_ session: OpaquePointer?, _ id: Int32) -> Stream? {
+private func tenant(_ session: OpaquePointer?, _ id: Int32) -> Stream? {
   guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
   return unsafe Unmanaged<Stream>.fromOpaque(raw).takeUnretainedValue()
 }

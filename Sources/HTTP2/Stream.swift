@@ -112,10 +112,11 @@ package struct HeaderBlock {
 
 /// A header list in the form nghttp2 takes. Prepared once for the lists that every call sends, so that an answer
 /// allocates nothing for them.
-@safe package final class PreparedHeaders {
-  let fields: UnsafeMutablePointer<nghttp2_nv>
+@safe package final class PreparedHeaders: Sendable {
+  /// Written once, before anyone else sees the list.
+  nonisolated(unsafe) let fields: UnsafeMutablePointer<nghttp2_nv>
   let count: Int
-  private let text: UnsafeMutablePointer<UInt8>
+  private nonisolated(unsafe) let text: UnsafeMutablePointer<UInt8>
 
   package init(_ list: [(name: String, value: [UInt8])]) {
     count = list.count

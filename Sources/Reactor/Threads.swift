@@ -63,6 +63,6 @@ package func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
   while start < bytes.count {
     let written = unsafe bytes.withUnsafeBytes { unsafe lk_write(descriptor, $0.baseAddress! + start, $0.count - start) }
     if written < 0 { return }
-    start += written
+    start += Int(written)
   }
 }

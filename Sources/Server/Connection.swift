@@ -2,8 +2,13 @@ internal import GRPC
 internal import HTTP2
 internal import Reactor
 internal import Services
+internal import Store
 internal import TLS
 internal import Wire
+
+// Wire has messages of these names; on the road they mean the protocols' own.
+typealias Session = HTTP2.Session
+typealias Status = GRPC.Status
 
 /// The pump: the one place where TLS, HTTP/2 and gRPC are seen stacked.
 ///

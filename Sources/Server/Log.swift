@@ -1,7 +1,9 @@
+internal import Admission
 internal import Identity
 package import Logging
 internal import Reactor
 internal import Services
+internal import Store
 internal import Synchronization
 internal import Wire
 

@@ -48,7 +48,7 @@ final class Load: Sendable {
 }
 
 /// The driver of one reactor: its connections, and the order of a turn.
-final class Worker: ReactorDriver {
+@safe final class Worker: ReactorDriver {
   typealias Letter = WorkerLetter
 
   static let lifeTimer: UInt32 = 1 << 31
