@@ -6,7 +6,7 @@ typealias Blank<Form> = (UnsafeMutablePointer<Form>?) -> Void
 /// A Swift value that mirrors one generated C struct.
 ///
 /// Each message's file gives `blank`, the copy out and the copy in; everything else follows from them here.
-protocol Mirror: Sendable {
+protocol Mapped: Sendable {
   associatedtype Form
 
   /// The generated initialiser: defaults and descriptor.
@@ -19,7 +19,7 @@ protocol Mirror: Sendable {
   func fill(_ form: UnsafeMutablePointer<Form>, _ arena: Arena)
 }
 
-extension Mirror {
+extension Mapped {
   /// Read out of a blank struct, since Swift has no address of a C constant.
   static var schema: MessageSchema {
     unsafe withUnsafeTemporaryAllocation(of: Form.self, capacity: 1) { form in
@@ -74,12 +74,12 @@ func numbers(_ count: Int, _ numbers: UnsafeMutablePointer<Int32>?) -> [Int32] {
   unsafe [Int32](UnsafeBufferPointer(start: numbers, count: count))
 }
 
-func one<M: Mirror>(_ form: UnsafeMutablePointer<M.Form>?) -> M? {
+func one<M: Mapped>(_ form: UnsafeMutablePointer<M.Form>?) -> M? {
   guard let form = unsafe form else { return nil }
   return unsafe M(UnsafePointer(form))
 }
 
-func list<M: Mirror>(_ count: Int, _ forms: UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) -> [M] {
+func list<M: Mapped>(_ count: Int, _ forms: UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) -> [M] {
   guard let forms = unsafe forms else { return [] }
   return (0..<count).compactMap { unsafe one(forms[$0]) }
 }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Messages
 
 // `@safe`: no pointer outlives the call.
-extension Mirror {
+extension Mapped {
   @safe package static var messageName: String { schema.name }
 
   @safe package func encode(arena: Arena) -> [UInt8] {
@@ -29,19 +29,19 @@ extension Mirror {
 
 // The copy in of each kind of field.
 extension Arena {
-  func form<M: Mirror>(_ value: M) -> UnsafeMutablePointer<M.Form> {
+  func form<M: Mapped>(_ value: M) -> UnsafeMutablePointer<M.Form> {
     let form = unsafe reserve(MemoryLayout<M.Form>.size).bindMemory(to: M.Form.self, capacity: 1)
     unsafe M.blank(form)
     unsafe value.fill(form, self)
     return unsafe form
   }
 
-  func one<M: Mirror>(_ value: M?) -> UnsafeMutablePointer<M.Form>? {
+  func one<M: Mapped>(_ value: M?) -> UnsafeMutablePointer<M.Form>? {
     guard let value else { return nil }
     return unsafe form(value)
   }
 
-  func list<M: Mirror>(_ values: [M]) -> (Int, UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) {
+  func list<M: Mapped>(_ values: [M]) -> (Int, UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) {
     unsafe array(values) { unsafe form($0) }
   }
 

@@ -1,8 +1,8 @@
 /// Says a message that the scan accepted once more, plainly: without unknown fields, with every singular field once.
 ///
 /// The rules are those of protobuf encoding, "Last One Wins": of a singular value the last occurrence counts, of a
-/// oneof the last member, and two occurrences of a message are one whose bytes are those of both in a row. The result is
-/// never longer than what came, and rarely needed: an encoder writes plainly unless it is newer than this schema.
+/// oneof the last member, and two occurrences of a message are one whose bytes are those of both in a row. The result
+/// is never longer than what came, and rarely needed: an encoder writes plainly unless its schema is newer than ours.
 enum Rewrite {
   static func plain(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ schema: MessageSchema

@@ -3,7 +3,7 @@ import Testing
 @testable import Wire
 
 @Test func `the budget that the scan asks for is what unpacking takes`() throws {
-  func check<M: Mirror & Message>(_ message: M) throws {
+  func check<M: Mapped & Message>(_ message: M) throws {
     let bytes = message.encodeBare(arena: roomyArena())
     // The smallest budget that the scan accepts.
     var (refused, accepted) = (0, 65536)
@@ -19,7 +19,7 @@ import Testing
     #expect(arena.usedBytes <= accepted && arena.usedBytes >= accepted * 3 / 4, "\(M.messageName)")
   }
   for sample in Samples.all {
-    let mirror = try #require(sample as? any Mirror & Message)
+    let mirror = try #require(sample as? any Mapped & Message)
     try check(mirror)
   }
 }

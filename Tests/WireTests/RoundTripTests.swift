@@ -19,14 +19,14 @@ import Testing
 }
 
 @Test func `every value stands in the field of its name`() throws {
-  func check<M: Mirror & Message>(_ message: M) throws {
+  func check<M: Mapped & Message>(_ message: M) throws {
     let seen = try checkValues(message.bare, M.schema)
     // All fields of a sample are set, of a oneof one.
     let oneofs = (0..<M.schema.fieldCount).compactMap { M.schema[$0].oneof }
     #expect(seen.count == M.schema.fieldCount - oneofs.count + Set(oneofs).count, "\(M.messageName)")
   }
   for sample in Samples.all {
-    let mirror = try #require(sample as? any Mirror & Message)
+    let mirror = try #require(sample as? any Mapped & Message)
     try check(mirror)
   }
 }

@@ -23,7 +23,7 @@ package struct CreateRequest: Sendable, Equatable {
   }
 }
 
-extension CreateRequest: WireMessage, @unsafe Mirror {
+extension CreateRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CreateRequest> { unsafe latchkey__v1__create_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__CreateRequest>) {
@@ -56,7 +56,7 @@ package struct CreateResponse: Sendable, Equatable {
   }
 }
 
-extension CreateResponse: WireMessage, @unsafe Mirror {
+extension CreateResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CreateResponse> { unsafe latchkey__v1__create_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__CreateResponse>) {
@@ -92,7 +92,7 @@ package struct VerificationSent: Sendable, Equatable {
   }
 }
 
-extension VerificationSent: WireMessage, @unsafe Mirror {
+extension VerificationSent: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__VerificationSent> { unsafe latchkey__v1__verification_sent__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__VerificationSent>) {
@@ -112,7 +112,7 @@ package struct GetRequest: Sendable, Equatable {
   }
 }
 
-extension GetRequest: WireMessage, @unsafe Mirror {
+extension GetRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__GetRequest> { unsafe latchkey__v1__get_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__GetRequest>) {
@@ -132,7 +132,7 @@ package struct GetResponse: Sendable, Equatable {
   }
 }
 
-extension GetResponse: WireMessage, @unsafe Mirror {
+extension GetResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__GetResponse> { unsafe latchkey__v1__get_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__GetResponse>) {
@@ -156,7 +156,7 @@ package struct DeleteRequest: Sendable, Equatable {
   }
 }
 
-extension DeleteRequest: WireMessage, @unsafe Mirror {
+extension DeleteRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__DeleteRequest> { unsafe latchkey__v1__delete_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__DeleteRequest>) {
@@ -176,7 +176,7 @@ package struct DeleteResponse: Sendable, Equatable {
   package init() {}
 }
 
-extension DeleteResponse: WireMessage, @unsafe Mirror {
+extension DeleteResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__DeleteResponse> { unsafe latchkey__v1__delete_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__DeleteResponse>) {}

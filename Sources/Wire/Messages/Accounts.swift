@@ -39,7 +39,7 @@ package struct Account: Sendable, Equatable {
   }
 }
 
-extension Account: WireMessage, @unsafe Mirror {
+extension Account: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__Account> { unsafe latchkey__v1__account__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__Account>) {
@@ -94,7 +94,7 @@ package struct LinkedProvider: Sendable, Equatable {
   }
 }
 
-extension LinkedProvider: WireMessage, @unsafe Mirror {
+extension LinkedProvider: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__LinkedProvider> { unsafe latchkey__v1__linked_provider__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__LinkedProvider>) {
@@ -135,7 +135,7 @@ package struct SecondFactorHint: Sendable, Equatable {
   }
 }
 
-extension SecondFactorHint: WireMessage, @unsafe Mirror {
+extension SecondFactorHint: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SecondFactorHint> { unsafe latchkey__v1__second_factor_hint__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SecondFactorHint>) {

@@ -17,7 +17,7 @@ package struct LookupRequest: Sendable, Equatable {
   }
 }
 
-extension LookupRequest: WireMessage, @unsafe Mirror {
+extension LookupRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__LookupRequest> { unsafe latchkey__v1__lookup_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__LookupRequest>) {
@@ -65,7 +65,7 @@ package struct ProviderIdentity: Sendable, Equatable {
   }
 }
 
-extension ProviderIdentity: WireMessage, @unsafe Mirror {
+extension ProviderIdentity: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ProviderIdentity> { unsafe latchkey__v1__provider_identity__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ProviderIdentity>) {
@@ -86,7 +86,7 @@ package struct LookupResponse: Sendable, Equatable {
   }
 }
 
-extension LookupResponse: WireMessage, @unsafe Mirror {
+extension LookupResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__LookupResponse> { unsafe latchkey__v1__lookup_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__LookupResponse>) {
@@ -110,7 +110,7 @@ package struct CreateCustomTokenRequest: Sendable, Equatable {
   }
 }
 
-extension CreateCustomTokenRequest: WireMessage, @unsafe Mirror {
+extension CreateCustomTokenRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CreateCustomTokenRequest> {
     unsafe latchkey__v1__create_custom_token_request__init
   }
@@ -138,7 +138,7 @@ package struct CreateCustomTokenResponse: Sendable, Equatable {
   }
 }
 
-extension CreateCustomTokenResponse: WireMessage, @unsafe Mirror {
+extension CreateCustomTokenResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CreateCustomTokenResponse> {
     unsafe latchkey__v1__create_custom_token_response__init
   }

@@ -22,7 +22,7 @@ package struct LinkRequest: Sendable, Equatable {
   }
 }
 
-extension LinkRequest: WireMessage, @unsafe Mirror {
+extension LinkRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__LinkRequest> { unsafe latchkey__v1__link_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__LinkRequest>) {
@@ -57,7 +57,7 @@ package struct LinkResponse: Sendable, Equatable {
   }
 }
 
-extension LinkResponse: WireMessage, @unsafe Mirror {
+extension LinkResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__LinkResponse> { unsafe latchkey__v1__link_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__LinkResponse>) {
@@ -108,7 +108,7 @@ package struct UnlinkRequest: Sendable, Equatable {
   }
 }
 
-extension UnlinkRequest: WireMessage, @unsafe Mirror {
+extension UnlinkRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__UnlinkRequest> { unsafe latchkey__v1__unlink_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__UnlinkRequest>) {
@@ -133,7 +133,7 @@ package struct UnlinkResponse: Sendable, Equatable {
   }
 }
 
-extension UnlinkResponse: WireMessage, @unsafe Mirror {
+extension UnlinkResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__UnlinkResponse> { unsafe latchkey__v1__unlink_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__UnlinkResponse>) {

@@ -25,7 +25,7 @@ package struct SignInRequest: Sendable, Equatable {
   }
 }
 
-extension SignInRequest: WireMessage, @unsafe Mirror {
+extension SignInRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SignInRequest> { unsafe latchkey__v1__sign_in_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignInRequest>) {
@@ -61,7 +61,7 @@ package struct SignInResponse: Sendable, Equatable {
   }
 }
 
-extension SignInResponse: WireMessage, @unsafe Mirror {
+extension SignInResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SignInResponse> { unsafe latchkey__v1__sign_in_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignInResponse>) {
@@ -110,7 +110,7 @@ package struct ReauthenticateRequest: Sendable, Equatable {
   }
 }
 
-extension ReauthenticateRequest: WireMessage, @unsafe Mirror {
+extension ReauthenticateRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ReauthenticateRequest> { unsafe latchkey__v1__reauthenticate_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ReauthenticateRequest>) {
@@ -140,7 +140,7 @@ package struct ReauthenticateResponse: Sendable, Equatable {
   }
 }
 
-extension ReauthenticateResponse: WireMessage, @unsafe Mirror {
+extension ReauthenticateResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ReauthenticateResponse> { unsafe latchkey__v1__reauthenticate_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ReauthenticateResponse>) {
@@ -185,7 +185,7 @@ package struct FetchProvidersRequest: Sendable, Equatable {
   }
 }
 
-extension FetchProvidersRequest: WireMessage, @unsafe Mirror {
+extension FetchProvidersRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__FetchProvidersRequest> { unsafe latchkey__v1__fetch_providers_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__FetchProvidersRequest>) {
@@ -233,7 +233,7 @@ package struct FetchProvidersResponse: Sendable, Equatable {
   }
 }
 
-extension FetchProvidersResponse: WireMessage, @unsafe Mirror {
+extension FetchProvidersResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__FetchProvidersResponse> { unsafe latchkey__v1__fetch_providers_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__FetchProvidersResponse>) {
@@ -273,7 +273,7 @@ package struct PendingCredential: Sendable, Equatable {
   }
 }
 
-extension PendingCredential: WireMessage, @unsafe Mirror {
+extension PendingCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__PendingCredential> { unsafe latchkey__v1__pending_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__PendingCredential>) {

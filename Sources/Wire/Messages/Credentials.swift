@@ -21,7 +21,7 @@ package struct Credential: Sendable, Equatable {
   }
 }
 
-extension Credential: WireMessage, @unsafe Mirror {
+extension Credential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__Credential> { unsafe latchkey__v1__credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__Credential>) {
@@ -89,7 +89,7 @@ package struct PasswordCredential: Sendable, Equatable {
   }
 }
 
-extension PasswordCredential: WireMessage, @unsafe Mirror {
+extension PasswordCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__PasswordCredential> { unsafe latchkey__v1__password_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__PasswordCredential>) {
@@ -121,7 +121,7 @@ package struct ProviderTokenCredential: Sendable, Equatable {
   }
 }
 
-extension ProviderTokenCredential: WireMessage, @unsafe Mirror {
+extension ProviderTokenCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ProviderTokenCredential> {
     unsafe latchkey__v1__provider_token_credential__init
   }
@@ -152,7 +152,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
   }
 }
 
-extension AuthorizationResponse: WireMessage, @unsafe Mirror {
+extension AuthorizationResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__AuthorizationResponse> { unsafe latchkey__v1__authorization_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__AuthorizationResponse>) {
@@ -175,7 +175,7 @@ package struct PhoneCodeCredential: Sendable, Equatable {
   }
 }
 
-extension PhoneCodeCredential: WireMessage, @unsafe Mirror {
+extension PhoneCodeCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__PhoneCodeCredential> { unsafe latchkey__v1__phone_code_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__PhoneCodeCredential>) {
@@ -198,7 +198,7 @@ package struct EmailLinkCredential: Sendable, Equatable {
   }
 }
 
-extension EmailLinkCredential: WireMessage, @unsafe Mirror {
+extension EmailLinkCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__EmailLinkCredential> { unsafe latchkey__v1__email_link_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__EmailLinkCredential>) {
@@ -219,7 +219,7 @@ package struct CustomTokenCredential: Sendable, Equatable {
   }
 }
 
-extension CustomTokenCredential: WireMessage, @unsafe Mirror {
+extension CustomTokenCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CustomTokenCredential> { unsafe latchkey__v1__custom_token_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__CustomTokenCredential>) {
@@ -235,7 +235,7 @@ package struct AnonymousCredential: Sendable, Equatable {
   package init() {}
 }
 
-extension AnonymousCredential: WireMessage, @unsafe Mirror {
+extension AnonymousCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__AnonymousCredential> { unsafe latchkey__v1__anonymous_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__AnonymousCredential>) {}
@@ -255,7 +255,7 @@ package struct ClientContext: Sendable, Equatable {
   }
 }
 
-extension ClientContext: WireMessage, @unsafe Mirror {
+extension ClientContext: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ClientContext> { unsafe latchkey__v1__client_context__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ClientContext>) {

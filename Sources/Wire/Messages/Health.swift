@@ -10,7 +10,7 @@ package struct HealthCheckRequest: Sendable, Equatable {
   }
 }
 
-extension HealthCheckRequest: WireMessage, @unsafe Mirror {
+extension HealthCheckRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Health__V1__HealthCheckRequest> { unsafe grpc__health__v1__health_check_request__init }
 
   init(_ form: UnsafePointer<Grpc__Health__V1__HealthCheckRequest>) {
@@ -35,7 +35,7 @@ package struct HealthCheckResponse: Sendable, Equatable {
   }
 }
 
-extension HealthCheckResponse: WireMessage, @unsafe Mirror {
+extension HealthCheckResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Health__V1__HealthCheckResponse> {
     unsafe grpc__health__v1__health_check_response__init
   }

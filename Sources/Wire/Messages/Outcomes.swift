@@ -33,7 +33,7 @@ package struct Session: Sendable, Equatable {
   }
 }
 
-extension Session: WireMessage, @unsafe Mirror {
+extension Session: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__Session> { unsafe latchkey__v1__session__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__Session>) {
@@ -73,7 +73,7 @@ package struct AdditionalUserInfo: Sendable, Equatable {
   }
 }
 
-extension AdditionalUserInfo: WireMessage, @unsafe Mirror {
+extension AdditionalUserInfo: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__AdditionalUserInfo> { unsafe latchkey__v1__additional_user_info__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__AdditionalUserInfo>) {
@@ -112,7 +112,7 @@ package struct ProviderCredential: Sendable, Equatable {
   }
 }
 
-extension ProviderCredential: WireMessage, @unsafe Mirror {
+extension ProviderCredential: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__ProviderCredential> { unsafe latchkey__v1__provider_credential__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__ProviderCredential>) {
@@ -162,7 +162,7 @@ package struct AccountExists: Sendable, Equatable {
   }
 }
 
-extension AccountExists: WireMessage, @unsafe Mirror {
+extension AccountExists: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__AccountExists> { unsafe latchkey__v1__account_exists__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__AccountExists>) {
@@ -205,7 +205,7 @@ package struct CredentialInUse: Sendable, Equatable {
   }
 }
 
-extension CredentialInUse: WireMessage, @unsafe Mirror {
+extension CredentialInUse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__CredentialInUse> { unsafe latchkey__v1__credential_in_use__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__CredentialInUse>) {
@@ -242,7 +242,7 @@ package struct SecondFactorRequired: Sendable, Equatable {
   }
 }
 
-extension SecondFactorRequired: WireMessage, @unsafe Mirror {
+extension SecondFactorRequired: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SecondFactorRequired> { unsafe latchkey__v1__second_factor_required__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SecondFactorRequired>) {

@@ -22,7 +22,7 @@ package struct ServerReflectionRequest: Sendable, Equatable {
   }
 }
 
-extension ServerReflectionRequest: WireMessage, @unsafe Mirror {
+extension ServerReflectionRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ServerReflectionRequest> {
     unsafe grpc__reflection__v1__server_reflection_request__init
   }
@@ -84,7 +84,7 @@ package struct ExtensionRequest: Sendable, Equatable {
   }
 }
 
-extension ExtensionRequest: WireMessage, @unsafe Mirror {
+extension ExtensionRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ExtensionRequest> {
     unsafe grpc__reflection__v1__extension_request__init
   }
@@ -120,7 +120,7 @@ package struct ServerReflectionResponse: Sendable, Equatable {
   }
 }
 
-extension ServerReflectionResponse: WireMessage, @unsafe Mirror {
+extension ServerReflectionResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ServerReflectionResponse> {
     unsafe grpc__reflection__v1__server_reflection_response__init
   }
@@ -176,7 +176,7 @@ package struct FileDescriptorResponse: Sendable, Equatable {
   }
 }
 
-extension FileDescriptorResponse: WireMessage, @unsafe Mirror {
+extension FileDescriptorResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__FileDescriptorResponse> {
     unsafe grpc__reflection__v1__file_descriptor_response__init
   }
@@ -201,7 +201,7 @@ package struct ExtensionNumberResponse: Sendable, Equatable {
   }
 }
 
-extension ExtensionNumberResponse: WireMessage, @unsafe Mirror {
+extension ExtensionNumberResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ExtensionNumberResponse> {
     unsafe grpc__reflection__v1__extension_number_response__init
   }
@@ -226,7 +226,7 @@ package struct ListServiceResponse: Sendable, Equatable {
   }
 }
 
-extension ListServiceResponse: WireMessage, @unsafe Mirror {
+extension ListServiceResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ListServiceResponse> {
     unsafe grpc__reflection__v1__list_service_response__init
   }
@@ -248,7 +248,7 @@ package struct ServiceResponse: Sendable, Equatable {
   }
 }
 
-extension ServiceResponse: WireMessage, @unsafe Mirror {
+extension ServiceResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ServiceResponse> { unsafe grpc__reflection__v1__service_response__init }
 
   init(_ form: UnsafePointer<Grpc__Reflection__V1__ServiceResponse>) {
@@ -270,7 +270,7 @@ package struct ErrorResponse: Sendable, Equatable {
   }
 }
 
-extension ErrorResponse: WireMessage, @unsafe Mirror {
+extension ErrorResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Grpc__Reflection__V1__ErrorResponse> { unsafe grpc__reflection__v1__error_response__init }
 
   init(_ form: UnsafePointer<Grpc__Reflection__V1__ErrorResponse>) {

@@ -14,7 +14,7 @@ package struct Status: Sendable, Equatable {
   }
 }
 
-extension Status: WireMessage, @unsafe Mirror {
+extension Status: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Rpc__Status> { unsafe google__rpc__status__init }
 
   init(_ form: UnsafePointer<Google__Rpc__Status>) {
@@ -40,7 +40,7 @@ package struct AnyMessage: Sendable, Equatable {
   }
 }
 
-extension AnyMessage: WireMessage, @unsafe Mirror {
+extension AnyMessage: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Protobuf__Any> { unsafe google__protobuf__any__init }
 
   init(_ form: UnsafePointer<Google__Protobuf__Any>) {
@@ -65,7 +65,7 @@ package struct ErrorInfo: Sendable, Equatable {
   }
 }
 
-extension ErrorInfo: WireMessage, @unsafe Mirror {
+extension ErrorInfo: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Rpc__ErrorInfo> { unsafe google__rpc__error_info__init }
 
   init(_ form: UnsafePointer<Google__Rpc__ErrorInfo>) {
@@ -89,7 +89,7 @@ package struct RetryInfo: Sendable, Equatable {
   }
 }
 
-extension RetryInfo: WireMessage, @unsafe Mirror {
+extension RetryInfo: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Rpc__RetryInfo> { unsafe google__rpc__retry_info__init }
 
   init(_ form: UnsafePointer<Google__Rpc__RetryInfo>) {
@@ -109,7 +109,7 @@ package struct BadRequest: Sendable, Equatable {
   }
 }
 
-extension BadRequest: WireMessage, @unsafe Mirror {
+extension BadRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Rpc__BadRequest> { unsafe google__rpc__bad_request__init }
 
   init(_ form: UnsafePointer<Google__Rpc__BadRequest>) {
@@ -133,7 +133,7 @@ extension BadRequest {
   }
 }
 
-extension BadRequest.FieldViolation: WireMessage, @unsafe Mirror {
+extension BadRequest.FieldViolation: WireMessage, @unsafe Mapped {
   static var blank: Blank<Google__Rpc__BadRequest__FieldViolation> {
     unsafe google__rpc__bad_request__field_violation__init
   }
@@ -172,7 +172,7 @@ extension ErrorInfo {
   }
 }
 
-extension ErrorInfo.Entry: @unsafe Mirror {
+extension ErrorInfo.Entry: @unsafe Mapped {
   static var blank: Blank<Google__Rpc__ErrorInfo__MetadataEntry> {
     unsafe google__rpc__error_info__metadata_entry__init
   }

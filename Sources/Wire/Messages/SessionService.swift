@@ -12,7 +12,7 @@ package struct RefreshRequest: Sendable, Equatable {
   }
 }
 
-extension RefreshRequest: WireMessage, @unsafe Mirror {
+extension RefreshRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__RefreshRequest> { unsafe latchkey__v1__refresh_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__RefreshRequest>) {
@@ -33,7 +33,7 @@ package struct RefreshResponse: Sendable, Equatable {
   }
 }
 
-extension RefreshResponse: WireMessage, @unsafe Mirror {
+extension RefreshResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__RefreshResponse> { unsafe latchkey__v1__refresh_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__RefreshResponse>) {
@@ -57,7 +57,7 @@ package struct SignOutRequest: Sendable, Equatable {
   }
 }
 
-extension SignOutRequest: WireMessage, @unsafe Mirror {
+extension SignOutRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SignOutRequest> { unsafe latchkey__v1__sign_out_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignOutRequest>) {
@@ -77,7 +77,7 @@ package struct SignOutResponse: Sendable, Equatable {
   package init() {}
 }
 
-extension SignOutResponse: WireMessage, @unsafe Mirror {
+extension SignOutResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__SignOutResponse> { unsafe latchkey__v1__sign_out_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__SignOutResponse>) {}
@@ -93,7 +93,7 @@ package struct VerifyIdTokenRequest: Sendable, Equatable {
   }
 }
 
-extension VerifyIdTokenRequest: WireMessage, @unsafe Mirror {
+extension VerifyIdTokenRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__VerifyIdTokenRequest> { unsafe latchkey__v1__verify_id_token_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__VerifyIdTokenRequest>) {
@@ -119,7 +119,7 @@ package struct VerifyIdTokenResponse: Sendable, Equatable {
   }
 }
 
-extension VerifyIdTokenResponse: WireMessage, @unsafe Mirror {
+extension VerifyIdTokenResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__VerifyIdTokenResponse> { unsafe latchkey__v1__verify_id_token_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__VerifyIdTokenResponse>) {
@@ -140,7 +140,7 @@ package struct GetSigningKeysRequest: Sendable, Equatable {
   package init() {}
 }
 
-extension GetSigningKeysRequest: WireMessage, @unsafe Mirror {
+extension GetSigningKeysRequest: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__GetSigningKeysRequest> { unsafe latchkey__v1__get_signing_keys_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__GetSigningKeysRequest>) {}
@@ -156,7 +156,7 @@ package struct GetSigningKeysResponse: Sendable, Equatable {
   }
 }
 
-extension GetSigningKeysResponse: WireMessage, @unsafe Mirror {
+extension GetSigningKeysResponse: WireMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__GetSigningKeysResponse> { unsafe latchkey__v1__get_signing_keys_response__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__GetSigningKeysResponse>) {
