@@ -1,0 +1,66 @@
+internal import FoundationEssentials
+
+/// A configuration file as a tree, before any setting is looked at. JSON5: comments and trailing commas are allowed,
+/// which a file that people write needs.
+enum ConfigNode: Decodable {
+  case object([String: ConfigNode])
+  case list([ConfigNode])
+  case text(String)
+  case number(Double)
+  case flag(Bool)
+  case nothing
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .nothing
+    } else if let flag = try? container.decode(Bool.self) {
+      self = .flag(flag)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let text = try? container.decode(String.self) {
+      self = .text(text)
+    } else if let list = try? container.decode([ConfigNode].self) {
+      self = .list(list)
+    } else {
+      self = .object(try container.decode([String: ConfigNode].self))
+    }
+  }
+
+  static func parse(_ bytes: [UInt8]) throws(ConfigurationError) -> ConfigNode {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = true
+    do {
+      return try decoder.decode(ConfigNode.self, from: Data(bytes))
+    } catch {
+      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(ConfigNode.reason(error))")
+    }
+  }
+
+  private static func reason(_ error: any Error) -> String {
+    guard case .dataCorrupted(let context)? = error as? DecodingError else { return "\(error)" }
+    return context.underlyingError.map { "\($0)" } ?? context.debugDescription
+  }
+
+  /// What an environment variable says, in the type that the setting wants.
+  init(environment text: String) {
+    switch text {
+    case "true": self = .flag(true)
+    case "false": self = .flag(false)
+    default: self = Double(text).map(ConfigNode.number) ?? .text(text)
+    }
+  }
+}
+
+/// A configuration that cannot be used: one line that says which setting and why.
+package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
+  package var setting: String
+  package var why: String
+
+  package init(setting: String, why: String) {
+    self.setting = setting
+    self.why = why
+  }
+
+  package var description: String { "\(setting): \(why)" }
+}

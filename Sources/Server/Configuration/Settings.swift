@@ -1,0 +1,165 @@
+internal import Admission
+package import Crypto
+package import Identity
+package import Logging
+internal import Providers
+package import Store
+package import TLS
+
+/// Everything an operator can set, checked. Each has a default but for the files that nobody can guess.
+package struct Settings: Sendable {
+  package var listenAddress = ""
+  package var listenPort: UInt16 = 0
+  package var allowUnidentified = false
+  package var reflection = false
+  package var tls = TLSSettings(certificateFile: "", keyFile: "")
+  package var storePath = ""
+  package var masterKeyFile = ""
+  package var issuer = ""
+  package var defaultAudience = ""
+  package var signingAlgorithm = SignatureAlgorithm.es256
+  package var unidentifiedMayFetchByEmail = false
+  var callers: [CallerSettings] = []
+  var providers: [ProviderSettings] = []
+  package var fetchAuthorityFile = ""
+  package var fetchAllowsPrivateAddresses = false
+  package var passwordMemoryKiB = 0
+  package var passwordIterations = 0
+  package var passwordWorkers = 0
+  package var policy = Policy()
+  package var limits = Limits()
+  package var reactors = 0
+  package var logLevel = Logger.Level.info
+
+  /// - Parameter folder: what relative paths are relative to.
+  package static func parse(
+    _ bytes: [UInt8], folder: String, environment: [String: String]
+  ) throws(ConfigurationError) -> Settings {
+    var reader = try SettingsReader(try ConfigNode.parse(bytes), environment: environment)
+    let settings = try Settings(&reader, folder: folder)
+    try reader.finish()
+    return settings
+  }
+
+  /// Every setting with its default and meaning, one a line.
+  package static func list() -> [String] {
+    guard var reader = try? SettingsReader(.nothing, environment: [:]) else { return [] }
+    // Without a file nothing is complete, but everything has been asked for by then.
+    _ = try? Settings(&reader, folder: "")
+    return reader.lines.map { "\($0.path) = \($0.standard)\n    \($0.meaning)" }
+  }
+
+  private init(_ reader: inout SettingsReader, folder: String) throws(ConfigurationError) {
+    func path(_ text: String) -> String { text.isEmpty || text.hasPrefix("/") ? text : folder + "/" + text }
+    try readListener(&reader, path)
+    try readTokens(&reader, path)
+    try readPolicy(&reader)
+    try readLimits(&reader)
+    callers = try reader.groups("callers") { caller throws(ConfigurationError) in
+      try Settings.readCaller(&caller, defaultAudience: defaultAudience)
+    }
+    providers = try reader.groups("providers") { provider throws(ConfigurationError) in
+      try Settings.readProvider(&provider)
+    }
+    policy.enabledProviderIDs = Set(providers.map(\.id))
+    try check(reader)
+  }
+
+  private mutating func readListener(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
+    try reader.group("listen") { group throws(ConfigurationError) in
+      listenAddress = try group.text("address", "127.0.0.1", "IPv4 or IPv6 literal to listen on")
+      listenPort = UInt16(try group.integer("port", 8443, 0...65_535, "TCP port; 0 takes a free one"))
+      allowUnidentified = try group.flag(
+        "allow_unidentified", false, "serve callers without certificate or key; on a loopback address only")
+      reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
+    }
+    try reader.group("tls") { group throws(ConfigurationError) in
+      tls = TLSSettings(
+        certificateFile: path(try group.text("certificate_file", "", "PEM chain of the server, leaf first")),
+        keyFile: path(try group.text("key_file", "", "PEM private key of the leaf; ECDSA P-256 is the fastest")),
+        clientAuthorityFile: path(
+          try group.text("client_ca_file", "", "PEM certificates that client certificates must come from")),
+        clientCertificates: try group.choice(
+          "client_certificates", ClientCertificates.none, "whether callers present a certificate"))
+      let minimum = try group.text("minimum_version", "1.2", "1.2 or 1.3")
+      guard minimum == "1.2" || minimum == "1.3" else { throw group.wrong("minimum_version", "it must be 1.2 or 1.3") }
+      tls.tls13Only = minimum == "1.3"
+    }
+    try reader.group("store") { group throws(ConfigurationError) in
+      storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
+    }
+    reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
+    try reader.group("log") { group throws(ConfigurationError) in
+      let name = try group.text("level", "info", "trace | debug | info | notice | warning | error | critical")
+      guard let level = Logger.Level(rawValue: name) else { throw group.wrong("level", "there is no level \(name)") }
+      logLevel = level
+    }
+  }
+
+  private mutating func readTokens(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
+    try reader.group("secrets") { group throws(ConfigurationError) in
+      masterKeyFile = path(
+        try group.text(
+          "master_key_file", "master.key", "file with 64 hex digits; every sealing key is derived from them"))
+    }
+    try reader.group("tokens") { group throws(ConfigurationError) in
+      issuer = try group.text("issuer", "https://localhost:8443", "`iss` of our tokens")
+      defaultAudience = try group.text("audience", "latchkey", "`aud` for callers that name none")
+      let name = try group.text("algorithm", "ES256", "ES256 | EdDSA | RS256, for keys made from now on")
+      guard let algorithm = SignatureAlgorithm(rawValue: name), [.es256, .edDSA, .rs256].contains(algorithm) else {
+        throw group.wrong("algorithm", "it must be ES256, EdDSA or RS256, not \(name)")
+      }
+      signingAlgorithm = algorithm
+      policy.idTokenLifetimeMillis = try group.seconds("id_token_lifetime_seconds", 3_600, 60...86_400, "of ID tokens")
+    }
+    try reader.group("passwords") { group throws(ConfigurationError) in
+      passwordMemoryKiB = try group.integer(
+        "memory_kib", 19_456, 8_192...4_194_304, "Argon2id memory a hash, in KiB; older hashes are upgraded at sign-in")
+      passwordIterations = try group.integer("iterations", 2, 1...64, "Argon2id passes")
+      passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one a core")
+      limits.passwordWorkersQueueMax = try group.integer(
+        "queue_max", 64, 1...100_000, "hashes that may wait before RESOURCE_EXHAUSTED")
+      policy.passwordBytesMin = try group.integer("bytes_min", 8, 8...64, "shortest password, in bytes of NFKC UTF-8")
+    }
+    try reader.group("fetch") { group throws(ConfigurationError) in
+      fetchAuthorityFile = path(
+        try group.text("ca_file", "", "PEM authorities for fetches from providers; empty: those of the system"))
+      fetchAllowsPrivateAddresses = try group.flag(
+        "allow_private_addresses", false, "let providers be on loopback and private networks")
+    }
+  }
+
+  private mutating func check(_ reader: SettingsReader) throws(ConfigurationError) {
+    guard !tls.certificateFile.isEmpty else { throw reader.wrong("tls.certificate_file", "it must be set") }
+    guard !tls.keyFile.isEmpty else { throw reader.wrong("tls.key_file", "it must be set") }
+    guard tls.clientCertificates == .none || !tls.clientAuthorityFile.isEmpty else {
+      throw reader.wrong("tls.client_ca_file", "it must be set where client certificates are asked for")
+    }
+    let loopback = listenAddress.hasPrefix("127.") || listenAddress == "::1"
+    guard !allowUnidentified || loopback else {
+      throw reader.wrong("listen.allow_unidentified", "it is allowed on a loopback address only, not \(listenAddress)")
+    }
+    try unique(callers.map(\.name), reader.wrong("callers", "two callers have the same name"))
+    try unique(
+      callers.map(\.san).filter { !$0.isEmpty }, reader.wrong("callers", "two callers have the same san"))
+    try unique(callers.compactMap(\.apiKeyDigest), reader.wrong("callers", "two callers have the same API key"))
+    try unique(providers.map(\.id), reader.wrong("providers", "two providers have the same id"))
+  }
+
+  private func unique<Key: Hashable>(_ keys: [Key], _ error: ConfigurationError) throws(ConfigurationError) {
+    if Set(keys).count != keys.count { throw error }
+  }
+}
+
+extension SettingsReader {
+  /// A duration, kept in milliseconds.
+  mutating func seconds(
+    _ name: String, _ standard: Int, _ range: ClosedRange<Int>, _ meaning: String
+  ) throws(ConfigurationError) -> Int64 {
+    Int64(try integer(name, standard, range, meaning + ", in seconds")) * 1_000
+  }
+}

@@ -1,0 +1,137 @@
+/// Takes settings out of a tree one by one, each with its default, its limits and its line of documentation, and knows
+/// in the end what nobody took.
+struct SettingsReader {
+  struct Line {
+    var path: String
+    var standard: String
+    var meaning: String
+  }
+
+  private let prefix: String
+  private var values: [String: ConfigNode]
+  private let environment: [String: String]
+  /// Every setting that was asked for, in order: what `--list-settings` prints.
+  private(set) var lines: [Line] = []
+
+  init(_ node: ConfigNode, prefix: String = "", environment: [String: String]) throws(ConfigurationError) {
+    switch node {
+    case .object(let values): self.values = values
+    case .nothing: values = [:]
+    default: throw ConfigurationError(setting: prefix.isEmpty ? "the file" : prefix, why: "it must be an object {…}")
+    }
+    self.prefix = prefix
+    self.environment = environment
+  }
+
+  // MARK: Kinds of settings
+
+  mutating func text(_ name: String, _ standard: String, _ meaning: String) throws(ConfigurationError) -> String {
+    note(name, "\"\(standard)\"", meaning)
+    switch take(name) {
+    case nil: return standard
+    case .text(let text): return text
+    // An environment variable that looks like a number was taken for one.
+    case .number where environment[variable(name)] != nil: return environment[variable(name)]!
+    default: throw wrong(name, "it must be a text")
+    }
+  }
+
+  mutating func flag(_ name: String, _ standard: Bool, _ meaning: String) throws(ConfigurationError) -> Bool {
+    note(name, "\(standard)", meaning)
+    switch take(name) {
+    case nil: return standard
+    case .flag(let flag): return flag
+    default: throw wrong(name, "it must be true or false")
+    }
+  }
+
+  mutating func integer(
+    _ name: String, _ standard: Int, _ range: ClosedRange<Int>, _ meaning: String
+  ) throws(ConfigurationError) -> Int {
+    note(name, "\(standard)", meaning)
+    switch take(name) {
+    case nil: return standard
+    case .number(let number):
+      guard let whole = Int(exactly: number), range.contains(whole) else {
+        throw wrong(name, "it must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+      }
+      return whole
+    default: throw wrong(name, "it must be a number")
+    }
+  }
+
+  mutating func choice<Choice: RawRepresentable & CaseIterable>(
+    _ name: String, _ standard: Choice, _ meaning: String
+  ) throws(ConfigurationError) -> Choice where Choice.RawValue == String {
+    let names = Choice.allCases.map(\.rawValue).joined(separator: " | ")
+    let text = try text(name, standard.rawValue, "\(meaning) (\(names))")
+    guard let choice = Choice(rawValue: text) else { throw wrong(name, "it must be one of \(names), not \(text)") }
+    return choice
+  }
+
+  mutating func texts(_ name: String, _ standard: [String], _ meaning: String) throws(ConfigurationError) -> [String] {
+    note(name, "[\(standard.map { "\"\($0)\"" }.joined(separator: ", "))]", meaning)
+    guard let node = take(name) else { return standard }
+    if case .text(let text) = node { return [text] }
+    guard case .list(let nodes) = node else { throw wrong(name, "it must be a list of texts") }
+    return try nodes.map { node throws(ConfigurationError) in
+      guard case .text(let text) = node else { throw wrong(name, "it must be a list of texts") }
+      return text
+    }
+  }
+
+  /// A group of settings; unknown names inside are refused when `read` returns.
+  mutating func group<Value>(
+    _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
+  ) throws(ConfigurationError) -> Value {
+    var reader = try SettingsReader(take(name) ?? .nothing, prefix: path(name) + ".", environment: environment)
+    let value = try read(&reader)
+    lines += reader.lines
+    try reader.finish()
+    return value
+  }
+
+  /// A list of groups, such as callers; `key` names the element in errors.
+  mutating func groups<Value>(
+    _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
+  ) throws(ConfigurationError) -> [Value] {
+    guard let node = take(name) else { return [] }
+    guard case .list(let nodes) = node else { throw wrong(name, "it must be a list [ {…}, … ]") }
+    var values: [Value] = []
+    for (index, node) in nodes.enumerated() {
+      // Elements have no environment variables: there is no telling which one would be meant.
+      var reader = try SettingsReader(node, prefix: "\(path(name))[\(index)].", environment: [:])
+      values.append(try read(&reader))
+      try reader.finish()
+    }
+    return values
+  }
+
+  /// Refuses what nobody asked for: a misspelt setting must not be silently its default.
+  func finish() throws(ConfigurationError) {
+    guard let unknown = values.keys.sorted().first else { return }
+    throw ConfigurationError(setting: path(unknown), why: "there is no such setting")
+  }
+
+  func wrong(_ name: String, _ why: String) -> ConfigurationError { ConfigurationError(setting: path(name), why: why) }
+
+  // MARK: Inside
+
+  private mutating func take(_ name: String) -> ConfigNode? {
+    let inFile = values.removeValue(forKey: name)
+    if let text = environment[variable(name)] { return ConfigNode(environment: text) }
+    if case .nothing? = inFile { return nil }
+    return inFile
+  }
+
+  private mutating func note(_ name: String, _ standard: String, _ meaning: String) {
+    lines.append(Line(path: path(name), standard: standard, meaning: meaning))
+  }
+
+  private func path(_ name: String) -> String { prefix + name }
+
+  /// `listen.port` is LATCHKEY_LISTEN_PORT.
+  private func variable(_ name: String) -> String {
+    "LATCHKEY_" + path(name).map { $0 == "." ? "_" : $0.uppercased() }.joined()
+  }
+}
