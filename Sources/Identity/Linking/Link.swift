@@ -1,4 +1,4 @@
-package import Store
+import Store
 
 /// Adds a way of signing in to the account of an ID token.
 package struct Link: Sendable {
@@ -21,7 +21,7 @@ package struct Link: Sendable {
     case .completed(let sessionID): return try await completed(sessionID, call)
     case .verified(let proof): verified = proof
     }
-    query.identity = verified.identity
+    query.identity = verified.assertion?.identity
     query.email = verified.email
     query.spentToken = verified.singleUse?.digest
     query.pending = verified.heldIn
@@ -41,7 +41,7 @@ package struct Link: Sendable {
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {
-    .session(try await environment.repeatSession(record, call: call), alreadyLinked: false)
+    .session(try await environment.repeatSession(of: record, call: call), alreadyLinked: false)
   }
 
   /// The handle was completed before: the same answer while the session that was opened then still lives. Where it

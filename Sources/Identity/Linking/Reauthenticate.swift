@@ -1,4 +1,4 @@
-package import Store
+import Store
 
 /// Proves the same person again, for what needs a recent login. Never creates, never touches another account.
 package struct Reauthenticate: Sendable {
@@ -17,14 +17,15 @@ package struct Reauthenticate: Sendable {
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let verified = try await verify(request.credential, for: before.state.account, call)
     query.spentToken = verified.held.singleUse?.digest
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let later = try await environment.load(query)
+    let settled = try await environment.settle(query, later, call: call) { facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       switch ReauthenticateDecision.decide(verified.proof, caller, tokenSpent: facts.tokenSpent, now: now) {
       case .refuse(let failure):
         return .refuse(failure)
       case .secondFactorRequired:
         let (change, required) = environment.holdForSecondFactor(verified.held, caller, call: call, now: now)
-        return .commit(change, Result.secondFactor(required))
+        return .commit(change, .secondFactor(required))
       case .session(let edit):
         return open(verified, edit, caller, call, now)
       }
@@ -99,8 +100,8 @@ extension Reauthenticate {
     guard environment.policy.passwordEnabled else { throw notEnabled }
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
     let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
-    guard check.matches, let hash = account.passwordHash else { throw Failure(.invalidLoginCredentials) }
-    return .password(hash: hash, upgradedHash: check.upgradedHash)
+    guard check.matches else { throw Failure(.invalidLoginCredentials) }
+    return .password(setAt: account.passwordSetAt, upgradedHash: check.upgradedHash)
   }
 
   private func verified(

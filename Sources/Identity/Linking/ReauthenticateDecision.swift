@@ -3,8 +3,8 @@ import Store
 /// A credential that was verified completely, as far as it says who the person is.
 enum ReauthenticationProof: Hashable, Sendable {
   case assertion(Assertion)
-  /// The password matched this hash of the caller's own account.
-  case password(hash: String, upgradedHash: String?)
+  /// The password set at this moment for the caller's own account matched.
+  case password(setAt: Timestamp?, upgradedHash: String?)
   case customToken(CustomToken)
 }
 
@@ -24,8 +24,10 @@ enum ReauthenticateDecision: Hashable, Sendable {
     switch proof {
     case .assertion(let assertion):
       guard caller.state.holds(assertion.identity) else { return .refuse(mismatch) }
-    case .password(let hash, let upgraded):
-      guard account.passwordHash == hash else { return .refuse(Failure(.invalidLoginCredentials)) }
+    case .password(let setAt, let upgraded):
+      guard account.passwordHash != nil, account.passwordSetAt == setAt else {
+        return .refuse(Failure(.invalidLoginCredentials))
+      }
       upgradedHash = upgraded
     case .customToken(let token):
       guard token.accountID == account.id else { return .refuse(mismatch) }

@@ -35,6 +35,11 @@ extension Environment {
     return try call.recorded(in: try await first(query))
   }
 
+  package func repeatSession(of record: IdempotencyRecord, call: CallFacts) async throws -> SessionGrant {
+    guard let sessionID = record.sessionID else { throw Failure(.tokenRevoked, debug: "the record names no session") }
+    return try await repeatSession(sessionID, call: call)
+  }
+
   /// Answers a repeated call again: fresh tokens of the session that the first one opened, while it and its account
   /// still live.
   ///
