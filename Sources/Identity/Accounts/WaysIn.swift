@@ -33,6 +33,12 @@ package struct WaysIn: Hashable, Sendable {
 
   package var isEmpty: Bool { methods.isEmpty }
 
+  package func only(_ kept: Set<String>) -> WaysIn {
+    var rest = self
+    rest.methods.removeAll { !kept.contains($0) }
+    return rest
+  }
+
   package func without(_ excluded: Set<String>) -> WaysIn {
     var rest = self
     rest.methods.removeAll(where: excluded.contains)
