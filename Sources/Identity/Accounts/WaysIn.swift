@@ -1,0 +1,62 @@
+package import Store
+
+/// The usable first factors of an account. Never a second factor, a recovery code, an identity of a disabled provider,
+/// or a mailed link to an address that nobody proved: who holds only those cannot get in.
+package struct WaysIn: Hashable, Sendable {
+  package static let password = "password"
+  package static let emailLink = "emailLink"
+  package static let phone = "phone"
+
+  /// Sign-in methods in the order to offer them: what the person chose here first, then providers as they were linked.
+  package private(set) var methods: [String] = []
+
+  package init(_ state: AccountState, _ policy: Policy) {
+    let account = state.account
+    if policy.passwordEnabled, account.passwordHash != nil { methods.append(WaysIn.password) }
+    if policy.emailLinkEnabled, account.emailLink, account.emailProved { methods.append(WaysIn.emailLink) }
+    if account.phoneNumber != nil { methods.append(WaysIn.phone) }
+    for identity in state.identities {
+      let providerID = identity.key.providerID
+      if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
+    }
+  }
+
+  /// Into an account that nobody can sign in to yet (S12): a link to its own address, where the operator allows links.
+  init(mailedLinkUnder policy: Policy) {
+    if policy.emailLinkEnabled { methods = [WaysIn.emailLink] }
+  }
+
+  /// A mailed link belongs to the same provider as the password: both name the account by its address.
+  package var providerIDs: [String] {
+    var providerIDs: [String] = []
+    for method in methods {
+      let providerID = method == WaysIn.emailLink ? WaysIn.password : method
+      if !providerIDs.contains(providerID) { providerIDs.append(providerID) }
+    }
+    return providerIDs
+  }
+
+  package var isEmpty: Bool { methods.isEmpty }
+
+  package func only(_ kept: Set<String>) -> WaysIn {
+    var rest = self
+    rest.methods.removeAll { !kept.contains($0) }
+    return rest
+  }
+
+  package func without(_ excluded: Set<String>) -> WaysIn {
+    var rest = self
+    rest.methods.removeAll(where: excluded.contains)
+    return rest
+  }
+}
+
+extension AccountState {
+  package var hasSecondFactor: Bool { !factors.isEmpty }
+
+  package func identity(of providerID: String) -> IdentityRecord? {
+    identities.first { $0.key.providerID == providerID }
+  }
+
+  package func holds(_ key: IdentityKey) -> Bool { identities.contains { $0.key == key } }
+}

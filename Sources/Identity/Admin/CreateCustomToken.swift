@@ -1,0 +1,58 @@
+package import Store
+
+package struct CreateCustomTokenRequest: Hashable, Sendable {
+  package var accountID: String
+  /// A JSON object, or empty.
+  package var claimsJSON: String
+  /// nil: as long as may be.
+  package var lifetimeMillis: Int64?
+
+  package init(accountID: String, claimsJSON: String = "", lifetimeMillis: Int64? = nil) {
+    self.accountID = accountID
+    self.claimsJSON = claimsJSON
+    self.lifetimeMillis = lifetimeMillis
+  }
+}
+
+package struct CustomTokenGrant: Hashable, Sendable {
+  package var customToken: String
+  package var expiresAt: Timestamp
+}
+
+/// Signs a statement that its holder is `accountID`, for SignIn. The account need not exist yet: the first sign-in makes
+/// it.
+package struct CreateCustomToken: Sendable {
+  private static let accountIDBytesMax = 128
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: CreateCustomTokenRequest) throws -> CustomTokenGrant {
+    let policy = environment.policy
+    guard policy.customTokenEnabled else {
+      throw Failure(.operationNotAllowed, hint: "Custom tokens are not enabled.")
+    }
+    guard CreateCustomToken.isAccountID(request.accountID) else {
+      throw Failure(.invalidField, field: "account_id", hint: "1 to 128 printable ASCII characters.")
+    }
+    let lifetimeMillis = request.lifetimeMillis ?? policy.customTokenLifetimeMaxMillis
+    guard 1000...policy.customTokenLifetimeMaxMillis ~= lifetimeMillis else {
+      throw Failure(
+        .invalidField, field: "lifetime", hint: "1 to \(policy.customTokenLifetimeMaxMillis / 1000) seconds.")
+    }
+    if !request.claimsJSON.isEmpty {
+      try environment.tokens.validateCustomClaims(request.claimsJSON, field: "claims_json")
+    }
+    let now = environment.clock.now()
+    let token = CustomToken(
+      accountID: request.accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis),
+      claimsJSON: request.claimsJSON)
+    return CustomTokenGrant(
+      customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt)
+  }
+
+  /// Imported ids are kept as they are, so an id may be anything that can be printed.
+  private static func isAccountID(_ text: String) -> Bool {
+    1...accountIDBytesMax ~= text.utf8.count && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+  }
+}

@@ -1,0 +1,63 @@
+package import Store
+
+/// The security-relevant changes that leave a row behind, written in the transaction of the change itself.
+package enum AuditEvent: String, Sendable, CaseIterable {
+  case accountCreated = "ACCOUNT_CREATED"
+  case linked = "LINKED"
+  case unlinked = "UNLINKED"
+  case reclaimed = "RECLAIMED"
+  case addressDetached = "ADDRESS_DETACHED"
+  /// A sign-in asserted an address that another account owns; the account was left as it was (S1).
+  case addressOwnedElsewhere = "ADDRESS_OWNED_ELSEWHERE"
+  case deleted = "DELETED"
+  case refreshReplayed = "REFRESH_REPLAYED"
+}
+
+/// What a decision wants to be remembered; `Environment.audit` gives it its id, time and caller.
+package struct AuditNote: Hashable, Sendable {
+  package var event: AuditEvent
+  package var accountID: String
+  /// Names and values without secrets.
+  package var details: [String: String]
+
+  package init(_ event: AuditEvent, accountID: String, details: [String: String] = [:]) {
+    self.event = event
+    self.accountID = accountID
+    self.details = details
+  }
+}
+
+extension Environment {
+  package func audit(_ note: AuditNote, call: CallFacts, now: Timestamp) -> Write {
+    .appendAudit(
+      AuditRecord(
+        id: ids.audit(at: now), at: now, accountID: note.accountID, event: note.event.rawValue, caller: call.caller,
+        detailsJSON: AuditJSON.object(note.details)))
+  }
+}
+
+/// The little JSON that audit rows need: one flat object of strings, its names in order.
+enum AuditJSON {
+  static func object(_ details: [String: String]) -> String {
+    let members = details.sorted { $0.key < $1.key }.map { "\(string($0.key)):\(string($0.value))" }
+    return "{" + members.joined(separator: ",") + "}"
+  }
+
+  /// RFC 8259 section 7: quotation mark, reverse solidus and control characters are escaped.
+  private static func string(_ text: String) -> String {
+    var escaped = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\":
+        escaped += "\\"
+        escaped.unicodeScalars.append(scalar)
+      case _ where scalar.value < 0x20:
+        let hex = String(scalar.value, radix: 16)
+        escaped += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+      default:
+        escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped + "\""
+  }
+}

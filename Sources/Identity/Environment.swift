@@ -1,0 +1,135 @@
+package import Store
+
+/// The ports and the policy, handed to every use case as one value.
+package struct Environment: Sendable {
+  package let store: any Store
+  package let clock: any Clock
+  package let randomness: any Randomness
+  package let cryptography: any Cryptography
+  package let passwords: any Passwords
+  package let tokens: any Tokens
+  package let providers: any Providers
+  package let policy: Policy
+
+  package init(
+    store: any Store, clock: any Clock, randomness: any Randomness, cryptography: any Cryptography,
+    passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy
+  ) {
+    self.store = store
+    self.clock = clock
+    self.randomness = randomness
+    self.cryptography = cryptography
+    self.passwords = passwords
+    self.tokens = tokens
+    self.providers = providers
+    self.policy = policy
+  }
+
+  package var ids: Ids { Ids(randomness: randomness) }
+}
+
+/// What a decision wants done. `Answer` is what the use case goes on with once it is settled.
+package enum Step<Answer> {
+  /// `writing` is the one thing that a refusal may leave behind: a counted attempt.
+  case refuse(Failure, writing: Change? = nil)
+  case answer(Answer)
+  case commit(Change, Answer)
+
+  package func map<Other>(_ transform: (Answer) throws -> Other) rethrows -> Step<Other> {
+    switch self {
+    case .refuse(let failure, let change): .refuse(failure, writing: change)
+    case .answer(let answer): .answer(try transform(answer))
+    case .commit(let change, let answer): .commit(change, try transform(answer))
+    }
+  }
+}
+
+/// How a call was settled: by its own decision, or by the record that an earlier call left under the same key.
+package enum Settled<Answer> {
+  case decided(Answer)
+  case repeated(IdempotencyRecord)
+}
+
+// MARK: loading, deciding, committing
+
+extension Environment {
+  /// The first load of a use case, on the spot where the store can. Every later one is `load`.
+  package func first(_ query: Query) async throws -> Facts {
+    do {
+      if let facts = try store.now(query) { return facts }
+    } catch let error as StoreError {
+      throw Failure(storeError: error)
+    }
+    return try await load(query)
+  }
+
+  package func load(_ query: Query) async throws -> Facts {
+    do {
+      return try await store.load(query)
+    } catch let error as StoreError {
+      throw Failure(storeError: error)
+    }
+  }
+
+  /// Decides on `facts`; where the commit loses a race, loads `query` and decides again on what has become of it.
+  package func decideAndCommit<Answer>(
+    _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
+  ) async throws -> Answer {
+    var facts = facts
+    for _ in 0..<policy.decisionsMax {
+      switch try decide(facts, clock.now()) {
+      case .answer(let answer):
+        return answer
+      case .refuse(let failure, let change):
+        if let change { _ = try await commit(change, call: call) }
+        throw failure
+      case .commit(let change, let answer):
+        if try await commit(change, call: call) { return answer }
+      }
+      facts = try await load(query)
+    }
+    throw Failure(
+      .overloaded, hint: "Others keep changing the same account; try again.", retryAfterMillis: 100,
+      debug: "lost \(policy.decisionsMax) races")
+  }
+
+  /// The same for a call that may carry an idempotency key; `query` names it.
+  ///
+  /// A record under the key wins over any decision, in the first round as in a later one: two equal calls at once meet
+  /// at the unique key, and the loser answers with what the winner did.
+  package func settle<Answer>(
+    _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
+  ) async throws -> Settled<Answer> {
+    try await decideAndCommit(query, facts, call: call) { facts, now in
+      if let record = try call.recorded(in: facts) { return .answer(.repeated(record)) }
+      return try decide(facts, now).map { .decided($0) }
+    }
+  }
+
+  /// True: durable. False: a race was lost and nothing was written.
+  private func commit(_ change: Change, call: CallFacts) async throws -> Bool {
+    let outcome: Outcome
+    do {
+      outcome = try await store.commit(change, fate: call.fate)
+    } catch let error as StoreError {
+      throw Failure(storeError: error)
+    }
+    switch outcome {
+    case .committed: return true
+    case .conflict, .stale: return false
+    case .cancelled: throw Failure(.cancelled)
+    case .limited(let scope):
+      // By then every row that is held now has expired.
+      throw Failure(
+        .quotaExceeded, hint: "Too many credentials are held; try again later.",
+        retryAfterMillis: policy.pendingLifetimeMillis, debug: "pending rows at their limit: \(scope)")
+    }
+  }
+}
+
+extension Failure {
+  init(storeError: StoreError) {
+    self.init(
+      .storeUnavailable, hint: "Try again.", retryAfterMillis: 1000, debug: "store: \(storeError)")
+  }
+}

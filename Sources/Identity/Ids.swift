@@ -1,0 +1,35 @@
+package import Store
+
+/// Fresh names for new things. None of them is ever derived from what a person typed.
+package struct Ids: Sendable {
+  private let randomness: any Randomness
+  private static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+
+  package init(randomness: any Randomness) { self.randomness = randomness }
+
+  package func account() -> String { base62(28) }
+
+  /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable.
+  package func session() -> String { base62(22) }
+
+  package func attempt() -> String { base62(22) }
+
+  /// Sorts by time, so that an audit table grows at its end.
+  package func audit(at now: Timestamp) -> String {
+    let hex = String(now.millis, radix: 16)
+    return String(repeating: "0", count: max(0, 12 - hex.count)) + hex + base62(14)
+  }
+
+  /// 248 is the largest multiple of 62 in a byte; the bytes above it are drawn again, since folding them back would
+  /// make the first letters likelier than the rest.
+  private func base62(_ count: Int) -> String {
+    var letters: [UInt8] = []
+    letters.reserveCapacity(count)
+    while letters.count < count {
+      for byte in randomness.bytes(count - letters.count) where byte < 248 {
+        letters.append(Ids.alphabet[Int(byte) % 62])
+      }
+    }
+    return String(decoding: letters, as: UTF8.self)
+  }
+}

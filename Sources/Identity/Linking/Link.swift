@@ -1,0 +1,56 @@
+import Store
+
+/// Adds a way of signing in to the account of an ID token.
+package struct Link: Sendable {
+  let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: LinkRequest, _ call: CallFacts) async throws -> LinkAnswer {
+    try call.requireBinding(environment.policy)
+    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    query.idempotency = call.idempotency?.key
+    let facts = try await environment.first(query)
+    let caller = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
+
+    let verified: VerifiedLink
+    switch try await verify(request.credential, for: caller, call) {
+    case .completed(let sessionID): return try await completed(sessionID, call)
+    case .verified(let proof): verified = proof
+    }
+    query.identity = verified.assertion?.identity
+    query.email = verified.email
+    query.spentToken = verified.singleUse?.digest
+    query.pending = verified.heldIn
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      return try decide(verified, caller, facts, call, now)
+    }
+    switch settled {
+    case .repeated(let record): return try await repeated(record, call)
+    case .decided(.completed(let sessionID)): return try await completed(sessionID, call)
+    case .decided(.answer(let answer)): return answer
+    case .decided(.session(let opened, let state, let alreadyLinked)):
+      var grant = try environment.grant(opened, state, now: environment.clock.now())
+      grant.userInfo = verified.userInfo
+      return .session(grant, alreadyLinked: alreadyLinked)
+    }
+  }
+
+  private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {
+    .session(try await environment.repeatSession(of: record, call: call), alreadyLinked: false)
+  }
+
+  /// The handle was completed before: the same answer while the session that was opened then still lives. Where it
+  /// does not, the caller's own session is none the worse for it.
+  private func completed(_ sessionID: String, _ call: CallFacts) async throws -> LinkAnswer {
+    do {
+      return .session(try await environment.repeatSession(sessionID, call: call), alreadyLinked: false)
+    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
+      throw Failure(.pendingCredentialUsed, hint: "It was linked before.")
+    }
+  }
+}

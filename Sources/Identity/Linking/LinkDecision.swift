@@ -1,0 +1,129 @@
+import Store
+
+/// What is to be added to the caller's account, verified completely.
+enum LinkProof: Hashable, Sendable {
+  case assertion(Assertion)
+  /// A password that was found good enough, as its hash, under the address that the request named.
+  case password(email: String, hash: String)
+}
+
+extension LinkProof {
+  fileprivate func refusalAsDisabled(_ policy: Policy) -> Failure? {
+    let isEnabled = switch self {
+    case .assertion(let assertion): policy.enabledProviderIDs.contains(assertion.identity.providerID)
+    case .password: policy.passwordEnabled
+    }
+    return isEnabled ? nil : Failure(.operationNotAllowed, field: "credential", hint: "This way in is not enabled.")
+  }
+}
+
+/// What a decision about linking looks at. Owners may be one and the same account; only ids tell.
+struct LinkFacts: Hashable, Sendable {
+  var caller: CallerSession
+  var identityOwner: AccountState?
+  var emailOwner: AccountState?
+  /// When the proof was put in a pending row that this call completes (L10).
+  var heldSince: Timestamp?
+}
+
+/// The rows L1 to L12.
+enum LinkDecision: Hashable, Sendable {
+  case refuse(Failure)
+  /// L1: nothing is to be written.
+  case alreadyLinked
+  /// L2: held for the owner, who is not named to the caller.
+  case credentialInUse(Assertion, ownerID: String)
+  /// L11: decided again after the factor.
+  case secondFactorRequired
+  case link(AccountEdit)
+
+  /// L1 comes first because it writes nothing; the age of the login before the second factor, because the new login
+  /// that cures it asks for the factor as well.
+  static func decide(_ proof: LinkProof, _ facts: LinkFacts, policy: Policy, now: Timestamp) -> LinkDecision {
+    let caller = facts.caller
+    if let disabled = proof.refusalAsDisabled(policy) { return .refuse(disabled) }
+    if case .assertion(let assertion) = proof, caller.state.holds(assertion.identity) { return .alreadyLinked }
+    if facts.heldSince == nil, !caller.state.account.anonymous {
+      do {
+        try SessionCheck.requireRecentLogin(
+          caller, maxAgeMillis: policy.linkRecentLoginMillis, policy: policy, now: now)
+      } catch {
+        return .refuse(error)
+      }
+    }
+    if caller.lacksSecondFactor { return .secondFactorRequired }
+    switch proof {
+    case .assertion(let assertion): return decide(assertion, facts, policy: policy, now: now)
+    case .password(let email, let hash): return decide(email: email, hash: hash, facts, now: now)
+    }
+  }
+
+  /// L2 to L7, for an anonymous caller as well (L9).
+  private static func decide(
+    _ assertion: Assertion, _ facts: LinkFacts, policy: Policy, now: Timestamp
+  ) -> LinkDecision {
+    let state = facts.caller.state
+    if let owner = facts.identityOwner {
+      guard facts.heldSince == nil else {
+        return .refuse(PendingTable.mismatch("the identity has become another account's"))
+      }
+      return .credentialInUse(assertion, ownerID: owner.account.id)
+    }
+    if state.identity(of: assertion.identity.providerID) != nil {
+      return .refuse(
+        Failure(.providerAlreadyLinked, hint: "Another identity of this provider is linked; unlink that one first."))
+    }
+    if policy.oneAccountPerEmail, let owner = facts.emailOwner, owner.account.id != state.account.id {
+      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
+    }
+    if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
+      !facts.caller.beganByWayHeld(before: since)
+    {
+      return .refuse(PendingTable.mismatch("the subject changed, and the login is by a way in that came later"))
+    }
+    var edit = AccountEdit(state)
+    edit.link(assertion, policy: policy, now: now)
+    return .link(edit)
+  }
+
+  /// L8, and L9 for an account without an address. A link never exchanges an address: the new one would be unproved
+  /// (check 81).
+  private static func decide(email: String, hash: String, _ facts: LinkFacts, now: Timestamp) -> LinkDecision {
+    let account = facts.caller.state.account
+    if account.passwordHash != nil {
+      return .refuse(Failure(.providerAlreadyLinked, hint: "The account has a password already."))
+    }
+    if let owner = facts.emailOwner, owner.account.id != account.id {
+      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses this address."))
+    }
+    if let own = account.email, own != email {
+      return .refuse(
+        Failure(
+          .invalidField, field: "credential.password.email", hint: "A password belongs to the account's own address."))
+    }
+    var edit = AccountEdit(facts.caller.state)
+    edit.setPassword(hash: hash, email: email, now: now)
+    return .link(edit)
+  }
+}
+
+// MARK: S8, completed by Link
+
+extension AccountState {
+  /// A row that waited while a subject of its own provider was unlinked met a changed subject (S8): a recycled mailbox.
+  func unlinked(_ providerID: String, after since: Timestamp) -> Bool {
+    unlinks.contains { $0.key.providerID == providerID && $0.at >= since }
+  }
+}
+
+extension CallerSession {
+  /// Such a row is completed only by who could sign in before it was made, not by who holds the mailbox now.
+  fileprivate func beganByWayHeld(before moment: Timestamp) -> Bool {
+    if session.authTime < moment { return true }
+    switch session.signInProviderID {
+    case WaysIn.password: return state.account.passwordSetAt.map { $0 < moment } ?? false
+    case FirstFactor.customToken.signInProviderID: return true
+    case let providerID: return state.identity(of: providerID).map { $0.linkedAt < moment } ?? false
+    }
+  }
+}

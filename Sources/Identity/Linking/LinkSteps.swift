@@ -1,0 +1,114 @@
+import Store
+
+/// From a decision about linking to what is committed and answered.
+extension Link {
+  enum Result: Sendable {
+    case session(OpenedSession, AccountState, alreadyLinked: Bool)
+    case answer(LinkAnswer)
+    case completed(sessionID: String)
+  }
+
+  func decide(
+    _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws -> Step<Result> {
+    var row: PendingRecord?
+    if verified.heldIn != nil {
+      switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
+      case .completed(let accountID, let sessionID):
+        guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
+        return .answer(.completed(sessionID: sessionID))
+      case .held(let record, _):
+        guard record.accountID == caller.state.account.id else {
+          return refuse(PendingTable.mismatch("held for another account"), record)
+        }
+        row = record
+      }
+    }
+    if facts.tokenSpent {
+      return refuse(Failure(.missingOrInvalidNonce, field: "credential", hint: "The token was used before."), row)
+    }
+    let linkFacts = LinkFacts(
+      caller: caller, identityOwner: facts.identityOwner, emailOwner: facts.emailOwner, heldSince: row?.createdAt)
+    switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
+    case .refuse(let failure): return refuse(failure, row)
+    case .alreadyLinked:
+      let session = OpenedSession(record: caller.session, refreshToken: "")
+      return .answer(.session(session, caller.state, alreadyLinked: true))
+    case .credentialInUse(let assertion, let ownerID):
+      return inUse(verified, assertion, ownerID: ownerID, call, now)
+    case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
+    case .link(let edit): return link(verified, edit, caller, row, call, now)
+    }
+  }
+
+  private func refuse(_ failure: Failure, _ row: PendingRecord?) -> Step<Result> {
+    .refuse(failure, writing: row.map { Change([.countPendingAttempt($0.digest)]) })
+  }
+
+  private func inUse(
+    _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
+    let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
+    let inUse = CredentialInUse(
+      email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt)
+    return .commit(
+      Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)]),
+      .answer(.credentialInUse(inUse)))
+  }
+
+  /// Holds what was to be linked until the factor has passed; nothing else is written.
+  private func secondFactor(
+    _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let account = caller.state.account
+    var held: HeldAssertion
+    switch verified.proof {
+    case .assertion(let assertion):
+      held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
+    case .password(let email, let hash):
+      let identity = IdentityKey(providerID: WaysIn.password, subject: account.id)
+      held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: verified.firstFactor)
+      held.passwordHash = hash
+    }
+    held.intent = .link
+    held.sessionID = caller.session.id
+    held.completing = row?.digest
+    let (change, required) = environment.holdForSecondFactor(held, caller, call: call, now: now)
+    return .commit(change, .answer(.secondFactorRequired(required)))
+  }
+
+  /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an
+  /// hour cannot make itself young by linking. Only an anonymous person logs in by it for the first time. The session
+  /// of the call stays open: its other users would take its end for a sign-out.
+  private func link(
+    _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts,
+    _ now: Timestamp
+  ) -> Step<Result> {
+    let accountID = caller.state.account.id
+    let first = verified.firstFactor
+    var opened: OpenedSession
+    if caller.state.account.anonymous {
+      opened = environment.openSession(accountID: accountID, by: first, call: call, now: now)
+    } else {
+      opened = environment.continueSession(caller.session, call: call, now: now)
+      opened.record.signInProviderID = first.signInProviderID
+      opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
+    }
+    let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
+    if let row {
+      writes.append(
+        .completePending(
+          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id))
+    }
+    if let singleUse = verified.singleUse {
+      writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
+    }
+    writes.append(.insertSession(opened.record))
+    writes.append(environment.audit(note, call: call, now: now))
+    writes += call.remember(
+      "linked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
+    return .commit(Change(writes), .session(opened, edit.state, alreadyLinked: false))
+  }
+}

@@ -1,0 +1,47 @@
+import Store
+
+/// A credential that was verified completely, as far as it says who the person is.
+enum ReauthenticationProof: Hashable, Sendable {
+  case assertion(Assertion)
+  /// The password set at this moment for the caller's own account matched.
+  case password(setAt: Timestamp?, upgradedHash: String?)
+  case customToken(CustomToken)
+}
+
+/// Section 6: only a way in that the caller's own account has already; nobody else's account is even looked at.
+enum ReauthenticateDecision: Hashable, Sendable {
+  case refuse(Failure)
+  case secondFactorRequired
+  case session(AccountEdit)
+
+  static let mismatch = Failure(.userMismatch, field: "credential", hint: "It is not one of this account's.")
+
+  static func decide(
+    _ proof: ReauthenticationProof, _ caller: CallerSession, tokenSpent: Bool, now: Timestamp
+  ) -> ReauthenticateDecision {
+    let account = caller.state.account
+    var upgradedHash: String?
+    switch proof {
+    case .assertion(let assertion):
+      guard caller.state.holds(assertion.identity) else { return .refuse(mismatch) }
+    case .password(let setAt, let upgraded):
+      guard account.passwordHash != nil, account.passwordSetAt == setAt else {
+        return .refuse(Failure(.invalidLoginCredentials))
+      }
+      upgradedHash = upgraded
+    case .customToken(let token):
+      guard token.accountID == account.id else { return .refuse(mismatch) }
+      if let after = account.tokensValidAfter, token.issuedAt < after {
+        return .refuse(Failure(.invalidCustomToken, field: "credential", hint: "Mint a new one."))
+      }
+    }
+    if tokenSpent {
+      return .refuse(
+        Failure(.missingOrInvalidNonce, field: "credential", hint: "The token was used before; get a new one."))
+    }
+    if caller.state.hasSecondFactor { return .secondFactorRequired }
+    var edit = AccountEdit(caller.state)
+    edit.noteSignIn(at: now, upgradedHash: upgradedHash)
+    return .session(edit)
+  }
+}

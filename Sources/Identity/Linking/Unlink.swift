@@ -1,0 +1,51 @@
+import Store
+
+/// Takes a way of signing in from the account of an ID token. Never the last usable one.
+package struct Unlink: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: UnlinkRequest, _ call: CallFacts) async throws -> SessionGrant {
+    if let record = try await environment.recorded(call) {
+      return try await environment.repeatSession(of: record, call: call)
+    }
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    query.idempotency = call.idempotency?.key
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      switch UnlinkDecision.decide(request.providerID, caller, policy: environment.policy, now: now) {
+      case .refuse(let failure): return .refuse(failure)
+      case .unlink(let edit): return unlink(request.providerID, edit, caller, call, now)
+      }
+    }
+    switch settled {
+    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
+    case .decided(let (opened, state)): return try environment.grant(opened, state, now: environment.clock.now())
+    }
+  }
+
+  private typealias Result = (OpenedSession, AccountState)
+
+  /// The caller goes on in a new session; every other one that began with the way in that went is over (check 82).
+  private func unlink(
+    _ providerID: String, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let accountID = caller.state.account.id
+    let opened = environment.continueSession(caller.session, call: call, now: now)
+    let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": providerID])
+    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
+      .closeSession(id: caller.session.id, at: now, reason: "continued"),
+      .closeSessionsOf(
+        accountID: accountID, signInProviderID: providerID, except: nil, at: now, reason: "unlinked"),
+      .insertSession(opened.record),
+      environment.audit(note, call: call, now: now),
+    ]
+    let remembered = call.remember(
+      "unlinked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
+    return .commit(Change(writes + remembered), (opened, edit.state))
+  }
+}

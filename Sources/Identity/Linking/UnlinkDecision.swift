@@ -1,0 +1,45 @@
+import Store
+
+/// Section 5, in the order of its sentences: what cannot be done at all is said before a new login is asked for.
+enum UnlinkDecision: Hashable, Sendable {
+  case refuse(Failure)
+  case unlink(AccountEdit)
+
+  static func decide(
+    _ providerID: String, _ caller: CallerSession, policy: Policy, now: Timestamp
+  ) -> UnlinkDecision {
+    var edit = AccountEdit(caller.state)
+    let account = caller.state.account
+    if providerID == WaysIn.password, account.passwordHash != nil {
+      edit.removePassword()
+    } else if providerID == WaysIn.emailLink, account.emailLink {
+      edit.removeEmailLink()
+    } else if providerID == WaysIn.phone, account.phoneNumber != nil {
+      edit.removePhoneNumber()
+    } else if let identity = caller.state.identity(of: providerID) {
+      edit.unlink(identity, policy: policy, now: now)
+    } else {
+      return .refuse(Failure(.noSuchProvider, field: "provider_id", hint: "It is not linked to this account."))
+    }
+    let rest = WaysIn(edit.state, policy)
+    if rest.isEmpty { return .refuse(lastMethod(providerID, policy)) }
+    do {
+      try SessionCheck.requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis, policy: policy, now: now)
+      try SessionCheck.requireSecondFactor(caller)
+    } catch {
+      return .refuse(error)
+    }
+    return .unlink(edit)
+  }
+
+  /// Names what would make the unlink possible (check 76): every enabled way in but the one that is to go.
+  private static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
+    var addable = policy.passwordEnabled ? [WaysIn.password] : []
+    if policy.emailLinkEnabled { addable.append(WaysIn.emailLink) }
+    addable += policy.enabledProviderIDs.sorted()
+    addable.removeAll { $0 == providerID }
+    return Failure(
+      .lastSignInMethod, hint: "Add another way of signing in first.",
+      metadata: ["addable_methods": addable.joined(separator: ",")])
+  }
+}

@@ -1,0 +1,76 @@
+import Store
+
+/// A credential of Link after step 4: proved completely, nothing written yet.
+struct VerifiedLink: Sendable {
+  var proof: LinkProof
+  var singleUse: SingleUse?
+  /// The pending row that held the assertion.
+  var heldIn: Digest?
+
+  var assertion: Assertion? { if case .assertion(let assertion) = proof { assertion } else { nil } }
+
+  var email: String? {
+    switch proof {
+    case .assertion(let assertion): assertion.email
+    case .password(let email, _): email
+    }
+  }
+
+  /// How a session that is opened with this way in begins.
+  var firstFactor: FirstFactor {
+    switch proof {
+    case .assertion(let assertion): .provider(assertion.identity.providerID)
+    case .password: .password
+    }
+  }
+
+  var userInfo: UserInfo? {
+    assertion.map {
+      UserInfo(providerID: $0.identity.providerID, username: $0.username, profileJSON: $0.profileJSON)
+    }
+  }
+}
+
+extension Link {
+  enum Verification: Sendable {
+    case verified(VerifiedLink)
+    /// The handle was completed before, by the session named.
+    case completed(sessionID: String)
+  }
+
+  func verify(
+    _ credential: Credential, for caller: CallerSession, _ call: CallFacts
+  ) async throws -> Verification {
+    switch credential {
+    case .providerToken(let token):
+      let verified = try await environment.providers.verify(token, at: environment.clock.now())
+      return .verified(VerifiedLink(proof: .assertion(verified.assertion), singleUse: verified.singleUse))
+    case .password(let email, let password):
+      let hash = try await environment.hashNew(password, field: "credential.password.password", call: call)
+      return .verified(VerifiedLink(proof: .password(email: email, hash: hash)))
+    case .pendingToken(let handle):
+      return try await verify(handle: handle, for: caller, call)
+    case .customToken, .anonymous:
+      throw Failure(.invalidField, field: "credential", hint: "This kind of credential cannot be linked.")
+    }
+  }
+
+  /// Reads what the row holds. What is fixed about a row is sealed, so that only its state is looked at again later.
+  private func verify(
+    handle: String, for caller: CallerSession, _ call: CallFacts
+  ) async throws -> Verification {
+    var query = Query()
+    let digest = try environment.pendingDigest(handle)
+    query.pending = digest
+    let facts = try await environment.load(query)
+    let now = environment.clock.now()
+    switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
+    case .completed(let accountID, let sessionID):
+      guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
+      return .completed(sessionID: sessionID)
+    case .held(_, let held):
+      let proof = LinkProof.assertion(held.assertion)
+      return .verified(VerifiedLink(proof: proof, singleUse: held.singleUse, heldIn: digest))
+    }
+  }
+}

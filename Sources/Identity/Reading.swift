@@ -1,0 +1,27 @@
+package import Store
+
+/// A call that only reads, made for one request: what it looks up, and what it makes of what was found. Neither waits,
+/// so that a reactor answers on the spot where the store can.
+package protocol Reading: Sendable {
+  associatedtype Answer
+  var query: Query { get }
+  func answer(_ facts: Facts) throws -> Answer
+}
+
+extension Environment {
+  /// nil: the store has to wait; `read` does.
+  package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
+    let query = reading.query
+    if query == Query() { return try reading.answer(Facts()) }
+    do {
+      return try store.now(query).map { try reading.answer($0) }
+    } catch let error as StoreError {
+      throw Failure(storeError: error)
+    }
+  }
+
+  package func read<R: Reading>(_ reading: R) async throws -> R.Answer {
+    if let answer = try readNow(reading) { return answer }
+    return try reading.answer(try await load(reading.query))
+  }
+}

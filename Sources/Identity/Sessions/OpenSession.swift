@@ -1,0 +1,70 @@
+package import Store
+
+/// How a session began: what its tokens say in `sign_in_provider` and `amr` (RFC 8176 names where there is one).
+package struct FirstFactor: Hashable, Sendable {
+  package var signInProviderID: String
+  package var methods: [String]
+
+  package init(signInProviderID: String, methods: [String]) {
+    self.signInProviderID = signInProviderID
+    self.methods = methods
+  }
+
+  package static let password = FirstFactor(signInProviderID: WaysIn.password, methods: ["pwd"])
+  package static let anonymous = FirstFactor(signInProviderID: "anonymous", methods: ["anon"])
+  package static let customToken = FirstFactor(signInProviderID: "custom", methods: ["custom"])
+  package static func provider(_ providerID: String) -> FirstFactor {
+    FirstFactor(signInProviderID: providerID, methods: ["fed"])
+  }
+}
+
+/// A session row that is not yet written, with the one refresh token that fits it.
+package struct OpenedSession: Hashable, Sendable {
+  package var record: SessionRecord
+  package var refreshToken: String
+}
+
+extension Environment {
+  package func openSession(
+    accountID: String, by first: FirstFactor, secondFactor: String? = nil, call: CallFacts, now: Timestamp
+  ) -> OpenedSession {
+    let id = ids.session()
+    let token = RefreshToken(sessionID: id, secret: randomness.bytes(RefreshToken.secretBytes))
+    var record = SessionRecord(
+      id: id, accountID: accountID, caller: call.caller, refreshDigest: token.digest(cryptography), authTime: now,
+      signInProviderID: first.signInProviderID, methods: first.methods, secondFactor: secondFactor,
+      audience: call.audience, createdAt: now, idleExpiresAt: now.adding(millis: policy.sessionIdleMillis),
+      expiresAt: now.adding(millis: policy.sessionAbsoluteMillis))
+    record.ipAddress = call.ipAddress
+    record.userAgent = call.userAgent
+    record.deviceID = call.deviceID
+    return OpenedSession(record: record, refreshToken: token.text(cryptography))
+  }
+
+  /// Mints the tokens of a session that is durable; never before its commit, or a token would outlive a lost race.
+  package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) throws -> SessionGrant {
+    let claims = claims(for: opened.record, state, now: now)
+    return SessionGrant(
+      idToken: try tokens.mintIDToken(claims), idTokenExpiresAt: claims.expiresAt, refreshToken: opened.refreshToken,
+      refreshTokenExpiresAt: min(opened.record.idleExpiresAt, opened.record.expiresAt), sessionID: opened.record.id,
+      account: state)
+  }
+
+  /// What an ID token of this session says now: the account as it is, the login as it was.
+  package func claims(for session: SessionRecord, _ state: AccountState, now: Timestamp) -> IDToken {
+    let account = state.account
+    var token = IDToken(
+      accountID: account.id, audience: session.audience, sessionID: session.id, issuedAt: now,
+      expiresAt: min(now.adding(millis: policy.idTokenLifetimeMillis), session.expiresAt), authTime: session.authTime,
+      methods: session.methods, signInProviderID: session.signInProviderID)
+    token.email = account.email
+    token.emailVerified = account.emailProved
+    token.phoneNumber = account.phoneNumber
+    token.name = account.displayName.isEmpty ? nil : account.displayName
+    token.picture = account.photoURL.isEmpty ? nil : account.photoURL
+    token.identities = state.identities.map(\.key)
+    token.signInSecondFactor = session.secondFactor
+    token.customClaimsJSON = account.customClaimsJSON
+    return token
+  }
+}

@@ -1,0 +1,61 @@
+import Store
+
+/// Exchanges a refresh token for fresh tokens; the presented one is spent (RFC 9700 section 4.14.2).
+package struct Refresh: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ refreshToken: String, _ call: CallFacts) async throws -> SessionGrant {
+    let cryptography = environment.cryptography
+    guard let presented = RefreshToken(refreshToken, cryptography) else {
+      throw Failure(.invalidRefreshToken, hint: "Sign in again.")
+    }
+    var query = Query()
+    query.sessionID = presented.sessionID
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
+      let decision = RefreshDecision.decide(
+        presented, facts, caller: call.caller, policy: environment.policy, now: now, cryptography)
+      switch decision {
+      case .refuse(let failure): return .refuse(failure)
+      case .endFamily(let live): return endFamily(live, call, now)
+      case .repeatAnswer(let token, let live): return .answer(opened(token, live))
+      case .rotate(let token, let live): return rotate(to: token, live, now)
+      }
+    }
+    guard case .decided(let (opened, state)) = settled else {
+      throw Failure(.idempotencyKeyReused, debug: "a refresh takes no key")
+    }
+    return try environment.grant(opened, state, now: environment.clock.now())
+  }
+
+  private typealias Result = (OpenedSession, AccountState)
+
+  private func opened(_ token: RefreshToken, _ live: CallerSession) -> Result {
+    (OpenedSession(record: live.session, refreshToken: token.text(environment.cryptography)), live.state)
+  }
+
+  /// `auth_time` stays: a refresh is no login (check 87).
+  private func rotate(to token: RefreshToken, _ live: CallerSession, _ now: Timestamp) -> Step<Result> {
+    var next = live
+    next.session.idleExpiresAt = now.adding(millis: environment.policy.sessionIdleMillis)
+    let change = Change([
+      .rotateSession(
+        id: live.session.id, from: live.session.refreshDigest, to: token.digest(environment.cryptography), at: now,
+        idleExpiresAt: next.session.idleExpiresAt)
+    ])
+    return .commit(change, opened(token, next))
+  }
+
+  private func endFamily(_ live: CallerSession, _ call: CallFacts, _ now: Timestamp) -> Step<Result> {
+    let note = AuditNote(
+      .refreshReplayed, accountID: live.state.account.id, details: ["session_id": live.session.id])
+    let change = Change([
+      .guardSession(id: live.session.id, at: now),
+      .closeSession(id: live.session.id, at: now, reason: "refresh_replayed"),
+      environment.audit(note, call: call, now: now),
+    ])
+    return .refuse(Failure(.tokenRevoked, hint: "Sign in again."), writing: change)
+  }
+}

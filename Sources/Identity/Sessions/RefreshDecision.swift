@@ -1,0 +1,42 @@
+import Store
+
+/// What presenting a refresh token of ours means for its session.
+enum RefreshDecision: Hashable, Sendable {
+  case refuse(Failure)
+  /// The token is older than any honest client's: it was copied, and whose copy this is cannot be told.
+  case endFamily(CallerSession)
+  /// The session moves on to this token.
+  case rotate(RefreshToken, CallerSession)
+  /// It moved on to this token before; the answer was lost, or another call of the same client was faster.
+  case repeatAnswer(RefreshToken, CallerSession)
+
+  static func decide(
+    _ presented: RefreshToken, _ facts: Facts, caller: CallerName, policy: Policy, now: Timestamp,
+    _ cryptography: any Cryptography
+  ) -> RefreshDecision {
+    guard let session = facts.session, session.caller == caller else {
+      return .refuse(Failure(.invalidRefreshToken, hint: "Sign in again."))
+    }
+    let live: CallerSession
+    do {
+      live = try SessionCheck.live(session, facts.sessionAccount, now: now)
+    } catch {
+      return .refuse(error)
+    }
+    let digest = presented.digest(cryptography)
+    let next = presented.successor(cryptography)
+    if equal(digest, session.refreshDigest, cryptography) { return .rotate(next, live) }
+    guard let parent = session.parentDigest, equal(digest, parent, cryptography) else { return .endFamily(live) }
+    // A repeated answer of another call moved the session on, which the holder of this token need not have heard of.
+    let repeated = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
+    if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) { return .repeatAnswer(repeated, live) }
+    guard let rotatedAt = session.rotatedAt, now <= rotatedAt.adding(millis: policy.refreshGraceMillis) else {
+      return .endFamily(live)
+    }
+    return .repeatAnswer(next, live)
+  }
+
+  private static func equal(_ left: Digest, _ right: Digest, _ cryptography: any Cryptography) -> Bool {
+    cryptography.equal(left.bytes, right.bytes)
+  }
+}

@@ -1,0 +1,55 @@
+package import Store
+
+/// A refresh token: `<session id>.<base64url of a 32-byte secret and a 16-byte tag>`.
+///
+/// The session id finds the row, so only the SHA-256 of the secret is kept and no old one. The tag is an HMAC under a key
+/// that is not in the database: a token without it was never ours and is merely refused, while one with it that is no
+/// longer good was copied, and ends its session.
+package struct RefreshToken: Hashable, Sendable {
+  package static let secretBytes = 32
+  private static let tagBytes = 16
+
+  package let sessionID: String
+  private let secret: [UInt8]
+
+  init(sessionID: String, secret: [UInt8]) {
+    self.sessionID = sessionID
+    self.secret = secret
+  }
+
+  /// nil: not made here. 48 bytes fill 64 letters, so every letter counts.
+  package init?(_ text: String, _ cryptography: any Cryptography) {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let bytes = Base64URL.decode(parts[1]),
+      bytes.count == RefreshToken.secretBytes + RefreshToken.tagBytes
+    else { return nil }
+    let token = RefreshToken(sessionID: String(parts[0]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))
+    guard cryptography.equal(token.tag(cryptography), Array(bytes.suffix(RefreshToken.tagBytes))) else { return nil }
+    self = token
+  }
+
+  package func text(_ cryptography: any Cryptography) -> String {
+    "\(sessionID).\(Base64URL.encode(secret + tag(cryptography)))"
+  }
+
+  package func digest(_ cryptography: any Cryptography) -> Digest { cryptography.sha256(secret) }
+
+  /// The token that follows this one: the same on every replica, so that a repeated refresh gets the same answer.
+  package func successor(_ cryptography: any Cryptography) -> RefreshToken {
+    RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: secret, family: sessionID))
+  }
+
+  /// The token that follows the one of which only the digest is known, for a repeated answer whose first token may be
+  /// lost. Derived, so that all repeats hand out the same; a digest behind a word is no secret's length, so that it
+  /// never meets a `successor`.
+  package static func repeated(
+    after digest: Digest, sessionID: String, _ cryptography: any Cryptography
+  ) -> RefreshToken {
+    let seed = Array("repeated".utf8) + digest.bytes
+    return RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: seed, family: sessionID))
+  }
+
+  private func tag(_ cryptography: any Cryptography) -> [UInt8] {
+    Array(cryptography.refreshTag(of: secret, family: sessionID).prefix(RefreshToken.tagBytes))
+  }
+}

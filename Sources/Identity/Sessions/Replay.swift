@@ -1,0 +1,75 @@
+package import Store
+
+extension CallFacts {
+  /// The record that an earlier call left under this call's key. The same key for another request is refused.
+  package func recorded(in facts: Facts) throws(Failure) -> IdempotencyRecord? {
+    guard let idempotency, let record = facts.idempotency else { return nil }
+    guard record.request == idempotency.request else {
+      throw Failure(
+        .idempotencyKeyReused, field: "idempotency_key", hint: "The key was used for another request.")
+    }
+    return record
+  }
+
+  /// The write that remembers what this call does, where it has a key.
+  package func remember(
+    _ outcome: String, accountID: String, sessionID: String?, policy: Policy, now: Timestamp
+  ) -> [Write] {
+    guard let idempotency else { return [] }
+    return [
+      .insertIdempotency(
+        IdempotencyRecord(
+          key: idempotency.key, request: idempotency.request, outcome: outcome, accountID: accountID,
+          sessionID: sessionID, createdAt: now, expiresAt: now.adding(millis: policy.idempotencyLifetimeMillis)))
+    ]
+  }
+}
+
+extension Environment {
+  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired or
+  /// been spent since.
+  package func recorded(_ call: CallFacts) async throws -> IdempotencyRecord? {
+    guard let idempotency = call.idempotency else { return nil }
+    var query = Query()
+    query.idempotency = idempotency.key
+    return try call.recorded(in: try await first(query))
+  }
+
+  package func repeatSession(of record: IdempotencyRecord, call: CallFacts) async throws -> SessionGrant {
+    guard let sessionID = record.sessionID else { throw Failure(.tokenRevoked, debug: "the record names no session") }
+    return try await repeatSession(sessionID, call: call)
+  }
+
+  /// Answers a repeated call again: fresh tokens of the session that the first one opened, while it and its account
+  /// still live.
+  ///
+  /// No token was kept, so the session moves to one that is derived from the digest of its present one; repeats after
+  /// that find it in place and hand it out again, so that none of several answers is dead on arrival.
+  package func repeatSession(_ sessionID: String, call: CallFacts) async throws -> SessionGrant {
+    var query = Query()
+    query.sessionID = sessionID
+    let (opened, state) = try await decideAndCommit(query, try await load(query), call: call) { facts, now in
+      repeated(try SessionCheck.live(facts.session, facts.sessionAccount, now: now), now: now)
+    }
+    return try grant(opened, state, now: clock.now())
+  }
+
+  private func repeated(_ caller: CallerSession, now: Timestamp) -> Step<(OpenedSession, AccountState)> {
+    var session = caller.session
+    let digest = session.refreshDigest
+    if let parent = session.parentDigest {
+      let handedOut = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
+      if handedOut.digest(cryptography) == digest {
+        return .answer((OpenedSession(record: session, refreshToken: handedOut.text(cryptography)), caller.state))
+      }
+    }
+    let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)
+    session.refreshDigest = next.digest(cryptography)
+    session.idleExpiresAt = now.adding(millis: policy.sessionIdleMillis)
+    let change = Change([
+      .rotateSession(
+        id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt)
+    ])
+    return .commit(change, (OpenedSession(record: session, refreshToken: next.text(cryptography)), caller.state))
+  }
+}

@@ -1,0 +1,58 @@
+package import Store
+
+/// The session on whose behalf a call is made, found open, with its account.
+package struct CallerSession: Hashable, Sendable {
+  package var session: SessionRecord
+  package var state: AccountState
+
+  /// The account has a second factor and this session never showed it.
+  package var lacksSecondFactor: Bool { state.hasSecondFactor && session.secondFactor == nil }
+}
+
+/// Step 3 of every call with an `id_token`, and what sensitive operations ask of the session.
+package enum SessionCheck {
+  /// - Parameter token: what `Tokens.verifyIDToken` accepted.
+  /// - Parameter facts: of a query with the token's `sessionID`.
+  package static func open(
+    _ token: IDToken, in facts: Facts, call: CallFacts, now: Timestamp
+  ) throws(Failure) -> CallerSession {
+    guard token.audience == call.audience else {
+      throw Failure(.invalidIDToken, debug: "token for another audience")
+    }
+    let caller = try live(facts.session, facts.sessionAccount, now: now)
+    guard caller.session.accountID == token.accountID else {
+      throw Failure(.invalidIDToken, debug: "the session is another account's")
+    }
+    return caller
+  }
+
+  /// A session that may still be used, or why not.
+  package static func live(
+    _ session: SessionRecord?, _ state: AccountState?, now: Timestamp
+  ) throws(Failure) -> CallerSession {
+    guard let session, session.closedAt == nil, let state else {
+      throw Failure(.tokenRevoked, hint: "Sign in again.")
+    }
+    guard session.isOpen(at: now) else { throw Failure(.tokenExpired, hint: "Sign in again.") }
+    guard !state.account.disabled else { throw Failure(.userDisabled) }
+    return CallerSession(session: session, state: state)
+  }
+
+  /// The window counts from `auth_time`, which no refresh moves, and is closed at its very end.
+  package static func requireRecentLogin(
+    _ caller: CallerSession, maxAgeMillis: Int64, policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    guard now >= caller.session.authTime.adding(millis: maxAgeMillis) else { return }
+    throw Failure(
+      .requiresRecentLogin, hint: "Reauthenticate and try again.",
+      metadata: [
+        "max_age_seconds": String(maxAgeMillis / 1000),
+        "methods": WaysIn(caller.state, policy).methods.joined(separator: ","),
+      ])
+  }
+
+  package static func requireSecondFactor(_ caller: CallerSession) throws(Failure) {
+    guard caller.lacksSecondFactor else { return }
+    throw Failure(.requiresSecondFactor, hint: "Reauthenticate with the second factor and try again.")
+  }
+}

@@ -1,0 +1,41 @@
+import Store
+
+/// Either token names the session that is to end.
+package enum SignOutRequest: Hashable, Sendable {
+  case idToken(String)
+  case refreshToken(String)
+}
+
+/// Ends one session. Doing it again, or after the account is gone, is no error: the session is as over as was asked.
+package struct SignOut: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: SignOutRequest, _ call: CallFacts) async throws {
+    var query = Query()
+    query.sessionID = try sessionID(of: request, call)
+    let facts = try await environment.first(query)
+    _ = try await environment.settle(query, facts, call: call) { facts, now -> Step<Void> in
+      guard let session = facts.session, session.closedAt == nil else { return .answer(()) }
+      if case .refreshToken = request, session.caller != call.caller {
+        return .refuse(Failure(.invalidRefreshToken, debug: "another caller's refresh token"))
+      }
+      return .commit(Change([.closeSession(id: session.id, at: now, reason: "signed_out")]), ())
+    }
+  }
+
+  private func sessionID(of request: SignOutRequest, _ call: CallFacts) throws -> String {
+    switch request {
+    case .idToken(let text):
+      let token = try environment.tokens.verifyIDToken(text, at: environment.clock.now())
+      guard token.audience == call.audience else {
+        throw Failure(.invalidIDToken, debug: "token for another audience")
+      }
+      return token.sessionID
+    case .refreshToken(let text):
+      guard let token = RefreshToken(text, environment.cryptography) else { throw Failure(.invalidRefreshToken) }
+      return token.sessionID
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 4, row by row.
+struct `Link, the rows` {
+  let world = World()
+  let other = "bob@example.com"
+
+  @Test func `L1 the very same identity is answered as already linked and nothing is written`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    guard case .session(let grant, alreadyLinked: true) = try await world.link(google(), session) else {
+      Issue.record("not already linked")
+      return
+    }
+    #expect(world.store.contents == before)
+    #expect(grant.sessionID == session.sessionID)
+    #expect(grant.refreshToken.isEmpty, "the session keeps the refresh token that it has")
+  }
+
+  @Test func `L2 an identity of another account is held for that one and both stay as they are`() async throws {
+    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    let inUse = try await world.link(google(email: other), session).inUse
+    let row = try #require(try world.row(inUse.handle))
+    #expect(row.purpose == .credentialInUse && row.accountID == "owner")
+    #expect(inUse.email == other)
+    #expect(world.store.contents.accounts == before.accounts)
+    #expect(world.store.contents.identities == before.identities)
+    #expect(world.store.contents.sessions == before.sessions)
+  }
+
+  @Test func `L3 another subject of a provider that is linked is refused`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google("g-1")]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    await refused(.providerAlreadyLinked) { try await world.link(google("g-2"), session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test(arguments: TrustTier.allCases)
+  func `L4 an asserted address of another account is refused at any tier`(_ tier: TrustTier) async throws {
+    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    await refused(.emailAlreadyInUse) { try await world.link(google(email: other, tier: tier), session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `L4 in duplicate mode addresses are neither compared nor copied nor proved`() async throws {
+    let world = World { $0.oneAccountPerEmail = false }
+    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(.none, identities: [corp(email: nil)]))
+    world.store.insert(account(id: "same", .unproved(ada), password: true))
+    let linked = try await world.link(google(email: other), try world.session(of: "account-y")).grant
+    #expect(linked.account.account.email == nil)
+    let same = try await world.link(google("g-2", email: ada), try world.session(of: "same")).grant
+    #expect(!same.account.account.emailProved)
+  }
+
+  @Test(arguments: TrustTier.allCases)
+  func `L5 an account without an address gets the asserted one, proved by its tier`(_ tier: TrustTier) async throws {
+    world.store.insert(account(.none, identities: [corp(email: nil)]))
+    _ = try await world.link(google(tier: tier), try world.session(of: "account-y"))
+    let record = try #require(world.store.state("account-y")?.account)
+    #expect(record.email == ada)
+    #expect(record.emailProved == (tier >= .verified))
+    #expect(record.emailSource == "google.com")
+  }
+
+  @Test(arguments: TrustTier.allCases)
+  func `L6 the account's own address asserted is proved from tier verified on`(_ tier: TrustTier) async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    _ = try await world.link(google(tier: tier), try world.session(of: "account-y"))
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.holds(google().identity))
+    #expect(state.account.emailProved == (tier >= .verified))
+    #expect(state.account.passwordHash != nil, "the proof carries an ID token of the account, so its ways in stay")
+  }
+
+  @Test func `L6 a proof that is there already is kept as it is`() async throws {
+    world.store.insert(account(.proved(ada, by: .confirmation), password: true))
+    _ = try await world.link(google(), try world.session(of: "account-y"))
+    #expect(world.store.state("account-y")?.account.emailProof == .confirmation)
+  }
+
+  @Test(arguments: [nil, "bob@example.com"])
+  func `L7 another free address or none is linked and the account keeps its own`(_ email: String?) async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    _ = try await world.link(google(email: email), try world.session(of: "account-y"))
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.holds(google().identity))
+    #expect(state.account.email == ada && !state.account.emailProved)
+  }
+
+  @Test func `L8 a password is linked under the account's own address, whose proof is kept`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let credential = Credential.password(email: ada, password: "a long secret")
+    let linked = try await world.link(credential, try world.session(of: "account-y")).grant
+    let record = try #require(world.store.state("account-y")?.account)
+    #expect(record.passwordHash == "hash:a long secret" && record.passwordSetAt == world.now)
+    #expect(record.emailProof == .confirmation)
+    #expect(try world.claims(linked).signInProviderID == "password")
+  }
+
+  @Test func `L8 a password under another account's address is refused`() async throws {
+    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    await refused(.emailAlreadyInUse) {
+      try await world.link(.password(email: other, password: "a long secret"), session)
+    }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `L8 a second password is refused`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    await refused(.providerAlreadyLinked) {
+      try await world.link(.password(email: ada, password: "a long secret"), session)
+    }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `L8 a free address does not replace the account's own`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    let failure = await refused(.invalidField) {
+      try await world.link(.password(email: other, password: "a long secret"), session)
+    }
+    #expect(failure?.field == "credential.password.email")
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `L9 an anonymous person keeps the id, ceases to be anonymous and gets name and photo`() async throws {
+    world.store.insert(account(anonymous: true))
+    let session = try world.session(of: "account-y", by: .anonymous)
+    let linked = try await world.link(google(), session).grant
+    let state = try #require(world.store.state("account-y"))
+    #expect(!state.account.anonymous)
+    #expect(state.account.displayName == "Ada at google.com" && !state.account.photoURL.isEmpty)
+    #expect(state.account.email == ada && state.account.emailProved)
+    #expect(linked.account == state)
+    #expect(try world.claims(linked).signInProviderID == "google.com")
+  }
+
+  @Test func `L9 an anonymous person may link a password however old the session is`() async throws {
+    world.store.insert(account(anonymous: true))
+    let session = try world.session(of: "account-y", by: .anonymous)
+    world.clock.advance(millis: world.policy.idTokenLifetimeMillis - 1)
+    let credential = Credential.password(email: ada, password: "a long secret")
+    let linked = try await world.link(credential, session).grant
+    let record = try #require(world.store.state("account-y")?.account)
+    #expect(record.email == ada && !record.emailProved && !record.anonymous)
+    #expect(try world.claims(linked).authTime == world.now, "it is this person's first login")
+  }
+
+  @Test func `L9 an anonymous person who brings somebody's identity loses nothing and may try again`() async throws {
+    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
+    world.store.insert(account(anonymous: true))
+    let session = try world.session(of: "account-y", by: .anonymous)
+    for _ in 0..<2 {
+      _ = try await world.link(google(email: other), session).inUse
+    }
+    #expect(world.store.state("account-y")?.account.anonymous == true)
+    #expect(world.store.contents.openSessions(of: "account-y").count == 1)
+  }
+
+  @Test func `L11 a session that did not pass the account's factor only gets a held link`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    let required = try await world.link(google(), session).required
+    let row = try #require(try world.row(required.handle))
+    #expect(row.purpose == .secondFactor && row.accountID == "account-y")
+    #expect(required.factors.map(\.id) == ["factor-totp"])
+    var after = world.store.contents
+    after.pendings = before.pendings
+    #expect(after == before, "the row is all that was written")
+  }
+
+  @Test func `L11 what is held for the factor says what was to be linked`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()], factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    let credential = Credential.password(email: ada, password: "a long secret")
+    let required = try await world.link(credential, session).required
+    let row = try world.row(required.handle)
+    let opened = try world.environment.openPending(row, purpose: .secondFactor, call: world.call(), now: world.now)
+    guard case .held(_, let held) = opened else {
+      Issue.record("not held")
+      return
+    }
+    #expect(held.intent == .link && held.sessionID == session.sessionID)
+    #expect(held.passwordHash == "hash:a long secret" && held.assertion.email == ada)
+  }
+
+  @Test func `L11 a session that passed the factor links at once`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y", secondFactor: "totp")
+    let linked = try await world.link(google(), session).grant
+    #expect(try world.claims(linked).signInSecondFactor == "totp")
+  }
+
+  @Test func `L12 the link window closes exactly at its end`() async throws {
+    let world = World { $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis }
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.linkRecentLoginMillis)
+    let before = world.store.contents
+    let failure = await refused(.requiresRecentLogin) { try await world.link(google(), session) }
+    #expect(failure?.metadata == ["max_age_seconds": "3600", "methods": "password"])
+    #expect(world.store.contents == before)
+    world.clock.advance(millis: -1)
+    _ = try await world.link(google(), session).grant
+  }
+}

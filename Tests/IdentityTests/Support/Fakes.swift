@@ -1,0 +1,151 @@
+import Identity
+import Store
+import Synchronization
+
+final class FakeClock: Identity.Clock {
+  private let millis = Atomic<Int64>(1_800_000_000_000)
+
+  func now() -> Timestamp { Timestamp(millis: millis.load(ordering: .relaxed)) }
+  func advance(millis delta: Int64) { millis.add(delta, ordering: .relaxed) }
+}
+
+/// SplitMix64: the same bytes in every run of a test, and no two alike in one.
+final class SeededRandomness: Randomness {
+  private let state: Mutex<UInt64>
+
+  init(seed: UInt64 = 1) { state = Mutex(seed) }
+
+  func bytes(_ count: Int) -> [UInt8] {
+    state.withLock { state in
+      (0..<count).map { _ in
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return UInt8(truncatingIfNeeded: mixed ^ (mixed >> 31))
+      }
+    }
+  }
+}
+
+/// Not cryptography: a mixing function wide enough that tests see different values for different inputs.
+struct FakeCryptography: Cryptography {
+  func sha256(_ bytes: [UInt8]) -> Digest { Digest(mixed("sha256", bytes)) }
+
+  func successor(of token: [UInt8], family: String) -> [UInt8] { mixed("successor" + family, token) }
+
+  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { mixed("tag" + family, token) }
+
+  func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
+
+  func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] {
+    mixed("seal", plaintext + context) + plaintext.map { $0 ^ 0x5A }
+  }
+
+  func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? {
+    let plaintext = sealed.dropFirst(32).map { $0 ^ 0x5A }
+    return sealed == seal(plaintext, context: context) ? plaintext : nil
+  }
+
+  private func mixed(_ label: String, _ bytes: [UInt8]) -> [UInt8] {
+    var lanes: [UInt64] = [1, 2, 3, 4].map { 0xCBF2_9CE4_8422_2325 &+ $0 }
+    for (index, byte) in (Array(label.utf8) + [0] + bytes).enumerated() {
+      for lane in lanes.indices {
+        lanes[lane] = (lanes[lane] ^ UInt64(byte) ^ UInt64(index << 8)) &* (0x100_0000_01B3 &+ UInt64(lane * 2))
+        lanes[lane] ^= lanes[lane] >> 29
+      }
+    }
+    return lanes.flatMap { lane in (0..<8).map { UInt8(truncatingIfNeeded: lane >> UInt64($0 * 8)) } }
+  }
+}
+
+/// Passwords whose hash says what they are: "hash:…", or "old:…" where a newer hash is due at the next sign-in.
+final class FakePasswords: Passwords {
+  /// What was asked, in order: every password answer must cost the same work.
+  private let asked = Mutex<[String?]>([])
+  private let failing = Mutex<Failure?>(nil)
+
+  var verifications: [String?] { asked.withLock { $0 } }
+
+  func fail(with failure: Failure?) { failing.withLock { $0 = failure } }
+
+  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+    if let failure = failing.withLock({ $0 }) { throw failure }
+    asked.withLock { $0.append(hash) }
+    if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
+    return PasswordCheck(matches: hash == "hash:" + password)
+  }
+
+  func hash(_ password: String, fate: Fate) async throws -> String {
+    if let failure = failing.withLock({ $0 }) { throw failure }
+    return "hash:" + password
+  }
+
+  func isCommon(_ password: String) -> Bool { password == "password1" }
+}
+
+/// Tokens that are only names; what they say is kept here.
+final class FakeTokens: Tokens {
+  private let idTokens = Mutex<[String: IDToken]>([:])
+  private let customTokens = Mutex<[String: CustomToken]>([:])
+
+  func mintIDToken(_ claims: IDToken) throws -> String {
+    idTokens.withLock { known in
+      let text = "id-\(known.count)"
+      known[text] = claims
+      return text
+    }
+  }
+
+  func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
+    guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
+    guard now < claims.expiresAt else { throw Failure(.tokenExpired) }
+    return claims
+  }
+
+  func mintCustomToken(_ token: CustomToken) throws -> String {
+    customTokens.withLock { known in
+      let text = "custom-\(known.count)"
+      known[text] = token
+      return text
+    }
+  }
+
+  func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
+    guard let claims = customTokens.withLock({ $0[token] }) else { throw Failure(.invalidCustomToken) }
+    guard now < claims.expiresAt else { throw Failure(.tokenExpired) }
+    return claims
+  }
+
+  func validateCustomClaims(_ json: String, field: String) throws {
+    if json.utf8.count > 1000 { throw Failure(.claimsTooLarge, field: field) }
+    if json.contains("\"sub\"") { throw Failure(.forbiddenClaim, field: field) }
+  }
+
+  func claimsJSON(_ token: String) throws -> String {
+    guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
+    return "{\"sub\":\"\(claims.accountID)\"}"
+  }
+}
+
+/// Providers that vouch for whatever a test has registered under a token's text.
+final class FakeProviders: Providers {
+  private let known = Mutex<[String: VerifiedCredential]>([:])
+
+  /// The token to present for this assertion. `singleUseUntil` makes it one that may be presented once.
+  func token(_ assertion: Assertion, singleUseUntil: Timestamp? = nil) -> ProviderToken {
+    known.withLock { known in
+      let text = "token-\(known.count)"
+      let singleUse = singleUseUntil.map {
+        SingleUse(digest: FakeCryptography().sha256(Array(text.utf8)), expiresAt: $0)
+      }
+      known[text] = VerifiedCredential(assertion: assertion, singleUse: singleUse)
+      return ProviderToken(providerID: assertion.identity.providerID, idToken: text)
+    }
+  }
+
+  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
+    guard let credential = known.withLock({ $0[token.idToken] }) else { throw Failure(.invalidCredential) }
+    return credential
+  }
+}

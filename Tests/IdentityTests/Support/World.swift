@@ -1,0 +1,116 @@
+import Identity
+import Store
+
+/// Everything a use case stands on, faked; one per test.
+struct World: Sendable {
+  let store: MemoryStore
+  let clock = FakeClock()
+  let randomness: SeededRandomness
+  let cryptography = FakeCryptography()
+  let passwords = FakePasswords()
+  let tokens = FakeTokens()
+  let providers = FakeProviders()
+  var policy: Policy
+
+  init(store: MemoryStore = MemoryStore(), seed: UInt64 = 1, policy edit: (inout Policy) -> Void = { _ in }) {
+    self.store = store
+    randomness = SeededRandomness(seed: seed)
+    policy = Policy()
+    policy.enabledProviderIDs = ["google.com", "oidc.corp", "oidc.other"]
+    edit(&policy)
+  }
+
+  var environment: Environment {
+    Environment(
+      store: store, clock: clock, randomness: randomness, cryptography: cryptography, passwords: passwords,
+      tokens: tokens, providers: providers, policy: policy)
+  }
+
+  var now: Timestamp { clock.now() }
+
+  /// One call; a fresh fate each time.
+  func call(
+    caller: String = "spiffe://test/app", binding: String? = nil, key: String? = nil, request: String = "request",
+    mayFetchByEmail: Bool = false, audience: String = "app", fate: Fate = Fate()
+  ) -> CallFacts {
+    CallFacts(
+      caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audience: audience,
+      binding: binding.map { cryptography.sha256(Array($0.utf8)) },
+      idempotency: key.map {
+        IdempotencyClaim(
+          key: cryptography.sha256(Array("key \(caller) \($0)".utf8)),
+          request: cryptography.sha256(Array("request \(request)".utf8)))
+      },
+      ipAddress: "192.0.2.1", userAgent: "test", deviceID: "device", fate: fate)
+  }
+
+  /// Puts an open session of the account into the store, and answers with its tokens.
+  func session(
+    of accountID: String, by first: FirstFactor = .password, secondFactor: String? = nil, call: CallFacts? = nil
+  ) throws -> SessionGrant {
+    let opened = environment.openSession(
+      accountID: accountID, by: first, secondFactor: secondFactor, call: call ?? self.call(), now: now)
+    store.edit { $0.sessions[opened.record.id] = opened.record }
+    return try environment.grant(opened, store.state(accountID) ?? account(id: accountID), now: now)
+  }
+}
+
+// MARK: records
+
+/// How the address of a built account stands.
+enum AddressState: Sendable {
+  case none
+  case unproved(String)
+  case proved(String, by: EmailProof = .confirmation)
+}
+
+let ada = "ada@example.com"
+let beginning = Timestamp(millis: 1_700_000_000_000)
+
+/// An account as it might have come to be. `password: true` sets the password "correct horse".
+func account(
+  id: String = "account-y", _ address: AddressState = .none, password: Bool = false, emailLink: Bool = false,
+  phone: String? = nil, identities: [Assertion] = [], factors: [FactorKind] = [], disabled: Bool = false,
+  anonymous: Bool = false, madeByAdministrator: Bool = false, edit: (inout AccountRecord) -> Void = { _ in }
+) -> AccountState {
+  var record = AccountRecord(id: id, createdAt: beginning)
+  switch address {
+  case .none: break
+  case .unproved(let email): record.email = email
+  case .proved(let email, let proof):
+    record.email = email
+    record.emailProof = proof
+  }
+  if record.email != nil { record.emailSource = password ? "password" : identities.first?.identity.providerID }
+  if password {
+    record.passwordHash = "hash:correct horse"
+    record.passwordSetAt = beginning
+  }
+  record.emailLink = emailLink
+  record.phoneNumber = phone
+  record.disabled = disabled
+  record.anonymous = anonymous
+  record.madeByAdministrator = madeByAdministrator
+  edit(&record)
+  return AccountState(
+    account: record,
+    identities: identities.map { IdentityRecord(assertion: $0, accountID: id, linkedAt: beginning) },
+    factors: factors.map { FactorRecord(id: "factor-\($0.rawValue)", accountID: id, kind: $0, enrolledAt: beginning) })
+}
+
+/// What Google says of somebody: authoritative for the address unless told otherwise.
+func google(_ subject: String = "g-1", email: String? = ada, tier: TrustTier = .authoritative) -> Assertion {
+  assertion("google.com", subject, email: email, tier: tier)
+}
+
+/// What a company's own issuer says: unverified unless told otherwise.
+func corp(_ subject: String = "c-1", email: String? = ada, tier: TrustTier = .unverified) -> Assertion {
+  assertion("oidc.corp", subject, email: email, tier: tier)
+}
+
+func assertion(_ providerID: String, _ subject: String, email: String?, tier: TrustTier) -> Assertion {
+  Assertion(
+    identity: IdentityKey(providerID: providerID, subject: subject), email: email, tier: tier,
+    displayName: "Ada at \(providerID)", photoURL: "https://\(providerID)/\(subject).png", username: "ada-\(subject)",
+    profileJSON: "{\"sub\":\"\(subject)\"}")
+}
