@@ -118,13 +118,16 @@ final class Inbox: Sendable {
     }
   }
 
-  func take(heldBack: Int) -> (requests: [Request], closing: Bool) {
+  /// What is taken counts as held back until the driver says how much of it could start.
+  func take() -> (requests: [Request], closing: Bool) {
     state.withLock { state in
-      state.heldBack = heldBack
+      state.heldBack += state.requests.count
       defer { state.requests = [] }
       return (state.requests, state.closing)
     }
   }
+
+  func report(heldBack: Int) { state.withLock { $0.heldBack = heldBack } }
 
   /// The driver's last word before the handle is freed.
   func forgetHandle() { state.withLock { state in unsafe state.multi = nil } }

@@ -26,10 +26,11 @@ import CCurl
 
   func run() {
     while true {
-      let news = inbox.take(heldBack: waiting.count)
+      let news = inbox.take()
       waiting += news.requests
       if news.closing { break }
       startWhatMay()
+      inbox.report(heldBack: waiting.count)
       var running: Int32 = 0
       if unsafe curl_multi_perform(multi, &running) != CURLM_OK { abandon(.unreachable("libcurl failed")) }
       collect()

@@ -143,9 +143,10 @@ struct FetchTests {
       $0.totalTimeMillis = 400
     }
     let failures = await outcomes(of: 20, fetcher, "/slow")
-    #expect(failures.contains(.overloaded))
-    #expect(failures.contains(.timedOut))
-    #expect(failures.allSatisfy { $0 == .overloaded || $0 == .timedOut })
+    // One under way and two waiting; which of the first two starts before the third comes is a race.
+    let waited = failures.count { $0 == .timedOut }
+    #expect((2...3).contains(waited))
+    #expect(failures.count { $0 == .overloaded } == 20 - waited)
   }
 
   @Test func `closing ends every fetch under way exactly once, and all later ones`() async throws {
