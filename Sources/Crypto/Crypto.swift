@@ -1,1 +1,109 @@
-// Crypto
+// Crypto owns everything of libcrypto and libsodium: random bytes, digests, sealing, password hashing, key pairs and
+// their signatures, and the wiping of secrets. It does not own formats (JOSE is Tokens), the TLS handshake (TLS), nor
+// where keys and hashes are kept. Nothing here suspends or does I/O; password hashing and RSA signing are slow on
+// purpose, so callers run them on workers. Next: Secret.swift, then SealingKeys, PasswordHasher, PrivateKey, PublicKey.
+
+internal import COpenSSL
+
+package enum CryptoError: Error, Equatable, Sendable {
+  /// The bytes are no key, or a key that the policy of this module does not admit.
+  case unusableKey(KeyDefect)
+  /// Unknown sealing key, another context, or changed bytes: told apart, they would help whoever changed them.
+  case notSealedByUs
+  /// The key cannot make or check signatures of this algorithm.
+  case wrongAlgorithm
+  /// Two sealing keys are the same, or there is none.
+  case unusableSealingKeys
+  /// The parameters of the password hash are outside what libsodium can compute.
+  case unusableHashParameters
+  case outOfMemory
+  /// The library failed for a reason of its own; the code is OpenSSL's packed error, for the log.
+  case library(code: UInt)
+}
+
+package enum KeyDefect: String, Sendable {
+  case malformed = "MALFORMED"
+  case unsupportedType = "UNSUPPORTED_TYPE"
+  case modulusSize = "MODULUS_SIZE"
+  case exponent = "EXPONENT"
+  case notOnCurve = "NOT_ON_CURVE"
+}
+
+package enum Random {
+  /// Bytes of the operating system's generator, through OpenSSL's. Without randomness nothing that this process does
+  /// is safe, so a failure ends it.
+  package static func bytes(_ count: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let failure = unsafe lk_random(&bytes, count)
+    precondition(failure == 0, "no randomness: OpenSSL error \(failure)")
+    return bytes
+  }
+}
+
+package enum HashFunction: Sendable {
+  case sha256, sha384, sha512
+
+  package var byteCount: Int {
+    switch self {
+    case .sha256: 32
+    case .sha384: 48
+    case .sha512: 64
+    }
+  }
+
+  package func digest(_ bytes: [UInt8]) -> [UInt8] {
+    var out = [UInt8](repeating: 0, count: byteCount)
+    let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
+    precondition(failure == 0, "no digest: OpenSSL error \(failure)")
+    return out
+  }
+
+  var implementation: OpaquePointer {
+    switch self {
+    case .sha256: unsafe Algorithms.sha256
+    case .sha384: unsafe Algorithms.sha384
+    case .sha512: unsafe Algorithms.sha512
+    }
+  }
+}
+
+package func sha256(_ bytes: [UInt8]) -> [UInt8] {
+  HashFunction.sha256.digest(bytes)
+}
+
+package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] {
+  var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
+  let failure = unsafe key.withPointer { keyBytes, keyCount in
+    unsafe lk_hmac(Algorithms.hmacSHA256, keyBytes, keyCount, bytes, bytes.count, &out, out.count)
+  }
+  precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
+  return out
+}
+
+/// Whether two byte strings are equal, in a time that depends only on their lengths.
+package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+  guard left.count == right.count else { return false }
+  return unsafe CRYPTO_memcmp(left, right, left.count) == 0
+}
+
+/// Implementations looked up once: in OpenSSL 3 each look-up by name takes locks and parses property queries. They
+/// live as long as the process.
+enum Algorithms {
+  nonisolated(unsafe) static let sha256 = unsafe required(EVP_MD_fetch(nil, "SHA256", nil))
+  nonisolated(unsafe) static let sha384 = unsafe required(EVP_MD_fetch(nil, "SHA384", nil))
+  nonisolated(unsafe) static let sha512 = unsafe required(EVP_MD_fetch(nil, "SHA512", nil))
+  nonisolated(unsafe) static let aes256GCM = unsafe required(EVP_CIPHER_fetch(nil, "AES-256-GCM", nil))
+  nonisolated(unsafe) static let hmacSHA256 = unsafe required(lk_hmac_template("SHA256"))
+
+  private static func required(_ implementation: OpaquePointer?) -> OpaquePointer {
+    guard let implementation = unsafe implementation else {
+      preconditionFailure("libcrypto lacks an algorithm that every build of it has")
+    }
+    return unsafe implementation
+  }
+}
+
+/// Throws what a shim call reports.
+func check(_ failure: UInt) throws(CryptoError) {
+  guard failure == 0 else { throw .library(code: failure) }
+}

@@ -1,1 +1,98 @@
+import COpenSSL
+import Crypto
 import Testing
+
+/// Lenient on purpose: the strict decoder is a promise of Tokens and is tested there.
+func decoded(_ base64url: String) -> [UInt8] {
+  let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+  var bits = 0
+  var bitCount = 0
+  var bytes: [UInt8] = []
+  for character in base64url.utf8 {
+    bits = (bits << 6 | (alphabet.firstIndex(of: character) ?? 0)) & 0xFFFF
+    bitCount += 6
+    if bitCount >= 8 {
+      bitCount -= 8
+      bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
+    }
+  }
+  return bytes
+}
+
+func hex(_ bytes: [UInt8]) -> String {
+  bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}
+
+let message = Array("latchkey".utf8)
+
+struct DigestTests {
+  @Test func `The three hash functions answer the known values of FIPS 180-4 for abc`() {
+    let abc = Array("abc".utf8)
+    #expect(hex(sha256(abc)) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(
+      hex(HashFunction.sha384.digest(abc)) == """
+        cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed\
+        8086072ba1e7cc2358baeca134c825a7
+        """)
+    #expect(
+      hex(HashFunction.sha512.digest(abc)) == """
+        ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a\
+        2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f
+        """)
+    #expect(hex(sha256([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+  }
+
+  @Test func `HMAC-SHA-256 answers the known values of RFC 4231, also for a key longer than a block`() {
+    let short = hmacSHA256(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
+    #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+    let long = hmacSHA256(
+      key: Secret(copying: [UInt8](repeating: 0xAA, count: 131)),
+      Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8))
+    #expect(hex(long) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
+  }
+
+  @Test func `Comparison sees a change of any bit, and different lengths are different (check 97)`() {
+    let bytes = Random.bytes(32)
+    #expect(constantTimeEquals(bytes, bytes))
+    #expect(constantTimeEquals([], []))
+    #expect(!constantTimeEquals(bytes, Array(bytes.dropLast())))
+    for bit in 0..<256 {
+      var changed = bytes
+      changed[bit / 8] ^= 1 << (bit % 8)
+      #expect(!constantTimeEquals(bytes, changed))
+    }
+  }
+
+  @Test func `Random bytes have the asked length and do not repeat`() {
+    #expect(Random.bytes(0).isEmpty)
+    #expect(Set((0..<1_000).map { _ in Random.bytes(16) }).count == 1_000)
+  }
+}
+
+struct SecretTests {
+  @Test func `A secret shows its length and nothing else, however it is printed`() {
+    let secret = Secret(copying: Array("correct horse".utf8))
+    var dumped = ""
+    dump(secret, to: &dumped)
+    for text in ["\(secret)", String(reflecting: secret), dumped, String(describing: [secret])] {
+      #expect(!text.contains("horse"))
+      #expect(text.contains("Secret(13 bytes)"))
+    }
+  }
+}
+
+struct ErrorQueueTests {
+  @Test func `A failed call leaves nothing in the thread's OpenSSL error queue, where libssl would find it`() throws {
+    let key = try PrivateKey.generate(.p256)
+    let verifier = try key.publicKey()
+    ERR_clear_error()
+    #expect(!verifier.verify(signature: [UInt8](repeating: 0xFF, count: 64), of: message, .es256))
+    #expect(ERR_peek_error() == 0)
+    #expect(throws: CryptoError.self) { try PrivateKey(pkcs8: Secret(copying: [1, 2, 3])) }
+    #expect(ERR_peek_error() == 0)
+    #expect(throws: CryptoError.self) {
+      try PublicKey(.p256(x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)))
+    }
+    #expect(ERR_peek_error() == 0)
+  }
+}

@@ -1,2 +1,16 @@
+// libidn2, for turning a label of a domain name into its one ASCII spelling.
 #pragma once
 #include <idn2.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+// RFC 5891 4 (registration, the strict reading) on a label that is already NFC and lower-case. No mapping of UTS 46:
+// look-alikes such as full-width letters are to be refused, not translated. An A-label is decoded, checked like any
+// other, and must be the one that its U-label makes. Returns a string for free(), or NULL.
+static inline char *lk_label_to_ascii(const char *label, int isALabel) {
+  uint8_t *ascii = NULL;
+  const uint8_t *text = (const uint8_t *)label;
+  int flags = IDN2_NFC_INPUT | IDN2_NO_TR46 | IDN2_ALABEL_ROUNDTRIP;
+  int outcome = idn2_register_u8(isALabel ? NULL : text, isALabel ? text : NULL, &ascii, flags);
+  return outcome == IDN2_OK ? (char *)ascii : NULL;
+}

@@ -4,3 +4,4 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
+#include "crypto_shim.h"

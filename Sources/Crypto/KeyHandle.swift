@@ -1,0 +1,133 @@
+internal import COpenSSL
+
+/// What a signature is made and checked with, by its name in JOSE (RFC 7518 3.1, RFC 8037 3.1). Symmetric algorithms
+/// and "none" have no case, so no header can ask for them.
+package enum SignatureAlgorithm: String, Sendable, CaseIterable {
+  case es256 = "ES256"
+  case es384 = "ES384"
+  case edDSA = "EdDSA"
+  case rs256 = "RS256"
+  case rs384 = "RS384"
+  case rs512 = "RS512"
+  case ps256 = "PS256"
+
+  /// The hash that the signature is over; for EdDSA the one inside Ed25519, which `at_hash` uses too.
+  package var hash: HashFunction {
+    switch self {
+    case .es256, .rs256, .ps256: .sha256
+    case .es384, .rs384: .sha384
+    case .rs512, .edDSA: .sha512
+    }
+  }
+}
+
+package enum KeyKind: Sendable, CaseIterable {
+  case p256, p384, ed25519, rsa
+
+  package var algorithms: [SignatureAlgorithm] {
+    switch self {
+    case .p256: [.es256]
+    case .p384: [.es384]
+    case .ed25519: [.edDSA]
+    case .rsa: [.rs256, .rs384, .rs512, .ps256]
+    }
+  }
+
+  /// Width of one coordinate, for the elliptic curves of FIPS 186.
+  var coordinateByteCount: Int? {
+    switch self {
+    case .p256: 32
+    case .p384: 48
+    case .ed25519, .rsa: nil
+    }
+  }
+
+  /// OpenSSL's name of the curve.
+  var group: String? {
+    switch self {
+    case .p256: "prime256v1"
+    case .p384: "secp384r1"
+    case .ed25519, .rsa: nil
+    }
+  }
+}
+
+/// Owns one EVP_PKEY. OpenSSL guards what a key caches inside itself, so one key may be used on many threads as long as
+/// each call brings its own context.
+@safe
+struct KeyHandle: ~Copyable, Sendable {
+  nonisolated(unsafe) let pointer: OpaquePointer
+
+  init(_ pointer: OpaquePointer) {
+    unsafe self.pointer = unsafe pointer
+  }
+
+  deinit {
+    unsafe EVP_PKEY_free(pointer)
+  }
+
+  /// Nil for a key of any other type or curve.
+  var kind: KeyKind? {
+    if unsafe lk_key_is(pointer, "RSA") == 1 { return .rsa }
+    if unsafe lk_key_is(pointer, "ED25519") == 1 { return .ed25519 }
+    guard unsafe lk_key_is(pointer, "EC") == 1 else { return nil }
+    return [KeyKind.p256, .p384].first { kind in
+      guard let group = kind.group else { return false }
+      return unsafe lk_ec_group_is(pointer, group) == 1
+    }
+  }
+
+  func number(_ name: String, byteCount: Int) throws(CryptoError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: byteCount)
+    try check(unsafe lk_key_number(pointer, name, &bytes, byteCount))
+    return bytes
+  }
+}
+
+/// A context prepared for one key, one algorithm and one use. It is only ever copied, so any thread may use it; see the
+/// shim for why it exists. It keeps the key alive by OpenSSL's own count.
+@safe
+final class SignatureContext: Sendable {
+  enum Use { case signing, verifying }
+
+  let algorithm: SignatureAlgorithm
+  private nonisolated(unsafe) let template: OpaquePointer
+
+  private init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, _ use: Use) throws(CryptoError) {
+    let context = unsafe lk_signature_template(
+      key.pointer, algorithm.hash.implementation, use == .signing ? 1 : 0, algorithm == .ps256 ? 1 : 0)
+    guard let context = unsafe context else { throw .unusableKey(.malformed) }
+    self.algorithm = algorithm
+    unsafe template = unsafe context
+  }
+
+  deinit {
+    unsafe EVP_PKEY_CTX_free(template)
+  }
+
+  /// One for each algorithm of the key; Ed25519 needs none.
+  static func all(
+    _ key: borrowing KeyHandle, _ kind: KeyKind, _ use: Use
+  ) throws(CryptoError) -> [SignatureContext] {
+    var contexts: [SignatureContext] = []
+    for algorithm in kind.algorithms where algorithm != .edDSA {
+      contexts.append(try SignatureContext(key, algorithm, use))
+    }
+    return contexts
+  }
+
+  /// The signature as OpenSSL writes it: DER for ECDSA.
+  func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
+    let digest = algorithm.hash.digest(message)
+    var signature = [UInt8](repeating: 0, count: Int(LK_SIGNATURE_BYTES_MAX))
+    var count = signature.count
+    try check(unsafe lk_sign_digest(template, digest, digest.count, &signature, &count))
+    signature.removeLast(signature.count - count)
+    return signature
+  }
+
+  func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    let digest = algorithm.hash.digest(message)
+    return unsafe lk_verify_digest(template, digest, digest.count, signature, signature.count) == 0
+  }
+}

@@ -1,0 +1,97 @@
+internal import COpenSSL
+
+/// Authenticated encryption of what rests in the database, under keys that do not: AES-256-GCM (NIST SP 800-38D).
+///
+/// A sealed value is `key id (4) | nonce (12) | ciphertext | tag (16)`. The first key seals, every key opens, so a key
+/// is rotated by putting a new one in front. Ids are derived from the keys: nobody has to number them, and the same key
+/// has the same id on every replica. The context (table, row, purpose) is authenticated with the value, so a sealed
+/// value copied to another row does not open there.
+///
+/// Nonces are random, which limits a key to 2^32 values (SP 800-38D 8.3); rotate long before.
+package struct SealingKeys: Sendable {
+  package static let keyByteCount = 32
+  package static let overheadByteCount = idByteCount + nonceByteCount + tagByteCount
+
+  private static let idByteCount = 4
+  private static let nonceByteCount = 12
+  private static let tagByteCount = Int(LK_GCM_TAG_BYTES)
+
+  private struct Key {
+    let id: [UInt8]
+    let secret: Secret
+
+    init(_ secret: Secret) {
+      id = Array(hmacSHA256(key: secret, Array("latchkey sealing key id".utf8)).prefix(SealingKeys.idByteCount))
+      self.secret = secret
+    }
+  }
+
+  private let sealing: Key
+  private let opening: [Key]
+
+  /// The newest key first.
+  package init(_ secrets: [Secret]) throws(CryptoError) {
+    let keys = secrets.map(Key.init)
+    guard let first = keys.first, keys.allSatisfy({ $0.secret.count == Self.keyByteCount }),
+      Set(keys.map(\.id)).count == keys.count
+    else { throw .unusableSealingKeys }
+    sealing = first
+    opening = keys
+  }
+
+  package func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] {
+    unsafe seal(plaintext, plaintext.count, context)
+  }
+
+  package func open(_ sealed: [UInt8], context: [UInt8]) throws(CryptoError) -> [UInt8] {
+    let count = try plaintextCount(sealed)
+    var plaintext = [UInt8](repeating: 0, count: count + 1)
+    try unsafe open(sealed, count, context, into: &plaintext)
+    plaintext.removeLast()
+    return plaintext
+  }
+
+  /// Like `seal`, for a secret: its bytes reach the cipher without a copy outside wiped memory.
+  package func seal(_ secret: Secret, context: [UInt8]) -> [UInt8] {
+    unsafe secret.withPointer { bytes, count in unsafe seal(bytes, count, context) }
+  }
+
+  package func openSecret(_ sealed: [UInt8], context: [UInt8]) throws(CryptoError) -> Secret {
+    let count = try plaintextCount(sealed)
+    return try unsafe Secret.filled(count: count) { out throws(CryptoError) in
+      try unsafe open(sealed, count, context, into: out)
+    }
+  }
+
+  private func seal(_ plain: UnsafePointer<UInt8>, _ count: Int, _ context: [UInt8]) -> [UInt8] {
+    let nonce = Random.bytes(Self.nonceByteCount)
+    var body = [UInt8](repeating: 0, count: count + Self.tagByteCount)
+    let failure = unsafe sealing.secret.withPointer { key, _ in
+      unsafe lk_seal(Algorithms.aes256GCM, key, nonce, context, context.count, plain, count, &body)
+    }
+    precondition(failure == 0, "cannot seal: OpenSSL error \(failure)")
+    return sealing.id + nonce + body
+  }
+
+  private func plaintextCount(_ sealed: [UInt8]) throws(CryptoError) -> Int {
+    guard sealed.count >= Self.overheadByteCount else { throw .notSealedByUs }
+    return sealed.count - Self.overheadByteCount
+  }
+
+  private func open(
+    _ sealed: [UInt8], _ count: Int, _ context: [UInt8], into out: UnsafeMutablePointer<UInt8>
+  ) throws(CryptoError) {
+    guard let key = opening.first(where: { sealed.starts(with: $0.id) }) else { throw .notSealedByUs }
+    let failure = unsafe sealed.withUnsafeBufferPointer { bytes in
+      let nonce = unsafe bytes.baseAddress! + Self.idByteCount
+      return unsafe key.secret.withPointer { keyBytes, _ in
+        unsafe lk_open(
+          Algorithms.aes256GCM, keyBytes, nonce, context, context.count, nonce + Self.nonceByteCount, count, out)
+      }
+    }
+    guard failure == 0 else {
+      unsafe OPENSSL_cleanse(out, count)
+      throw .notSealedByUs
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/// One pass over the bytes, written by hand because it stands in the middle of every sign-in with an ID token, where
+/// FoundationEssentials' decoder costs more than the signature.
+struct JSONReader {
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  mutating func document() throws(JSONError) -> JSONValue {
+    let value = try value(depth: 0)
+    skipSpace()
+    guard offset == bytes.count else { throw syntaxError }
+    return value
+  }
+
+  private var syntaxError: JSONError { .syntax(offset: offset) }
+
+  /// 0, which no rule accepts outside the document, stands for the end.
+  private var next: UInt8 { offset < bytes.count ? bytes[offset] : 0 }
+
+  private mutating func skipSpace() {
+    while next == 0x20 || next == 0x0A || next == 0x0D || next == 0x09 { offset += 1 }
+  }
+
+  private mutating func take(_ byte: UInt8) -> Bool {
+    guard next == byte else { return false }
+    offset += 1
+    return true
+  }
+
+  private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    skipSpace()
+    switch next {
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
+    case UInt8(ascii: "["): return .array(try elements(depth: depth + 1))
+    case UInt8(ascii: "t"): return try literal("true", .bool(true))
+    case UInt8(ascii: "f"): return try literal("false", .bool(false))
+    case UInt8(ascii: "n"): return try literal("null", .null)
+    default: return try number()
+    }
+  }
+
+  private mutating func literal(_ text: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+    for byte in text.description.utf8 {
+      guard take(byte) else { throw syntaxError }
+    }
+    return value
+  }
+
+  private mutating func members(depth: Int) throws(JSONError) -> [JSONMember] {
+    guard depth <= JSONValue.depthMax else { throw .tooDeep }
+    offset += 1
+    skipSpace()
+    var members: [JSONMember] = []
+    guard !take(UInt8(ascii: "}")) else { return members }
+    var names: Set<String> = []
+    repeat {
+      skipSpace()
+      guard next == UInt8(ascii: "\"") else { throw syntaxError }
+      let name = try string()
+      guard isNew(name, among: members, &names) else { throw .duplicateName(name) }
+      skipSpace()
+      guard take(UInt8(ascii: ":")) else { throw syntaxError }
+      members.append(JSONMember(name, try value(depth: depth)))
+      skipSpace()
+    } while take(UInt8(ascii: ","))
+    guard take(UInt8(ascii: "}")) else { throw syntaxError }
+    return members
+  }
+
+  /// A walk beats hashing for the objects that tokens have; the set keeps a hostile one from costing its square.
+  private func isNew(_ name: String, among members: [JSONMember], _ names: inout Set<String>) -> Bool {
+    guard members.count >= 16 else { return !members.contains { $0.name == name } }
+    if names.isEmpty { names.formUnion(members.map(\.name)) }
+    return names.insert(name).inserted
+  }
+
+  private mutating func elements(depth: Int) throws(JSONError) -> [JSONValue] {
+    guard depth <= JSONValue.depthMax else { throw .tooDeep }
+    offset += 1
+    skipSpace()
+    var values: [JSONValue] = []
+    guard !take(UInt8(ascii: "]")) else { return values }
+    repeat {
+      values.append(try value(depth: depth))
+      skipSpace()
+    } while take(UInt8(ascii: ","))
+    guard take(UInt8(ascii: "]")) else { throw syntaxError }
+    return values
+  }
+
+  private mutating func string() throws(JSONError) -> String {
+    offset += 1
+    let start = offset
+    while next >= 0x20, next != UInt8(ascii: "\""), next != UInt8(ascii: "\\") { offset += 1 }
+    if next == UInt8(ascii: "\"") {
+      defer { offset += 1 }
+      guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else { throw .syntax(offset: start) }
+      return text
+    }
+    var unescaped = Array(bytes[start..<offset])
+    while next != UInt8(ascii: "\"") {
+      guard next >= 0x20 else { throw syntaxError }
+      if take(UInt8(ascii: "\\")) {
+        unescaped.append(contentsOf: Array(String(try escape()).utf8))
+      } else {
+        unescaped.append(next)
+        offset += 1
+      }
+    }
+    offset += 1
+    guard let text = String(validating: unescaped, as: UTF8.self) else { throw .syntax(offset: start) }
+    return text
+  }
+
+  private mutating func escape() throws(JSONError) -> Unicode.Scalar {
+    let kind = next
+    offset += 1
+    switch kind {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(kind)
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{C}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"): break
+    default: throw syntaxError
+    }
+    let unit = try hexadecimal()
+    if let scalar = Unicode.Scalar(unit) { return scalar }
+    // A high surrogate and its low one make a scalar together; neither is one alone.
+    guard unit < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw syntaxError }
+    let low = try hexadecimal()
+    guard (0xDC00...0xDFFF).contains(low),
+      let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+    else { throw syntaxError }
+    return scalar
+  }
+
+  private mutating func hexadecimal() throws(JSONError) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<4 {
+      guard let digit = Character(Unicode.Scalar(next)).hexDigitValue else { throw syntaxError }
+      value = value << 4 | UInt32(digit)
+      offset += 1
+    }
+    return value
+  }
+
+  private mutating func number() throws(JSONError) -> JSONValue {
+    let start = offset
+    _ = take(UInt8(ascii: "-"))
+    if !take(UInt8(ascii: "0")) { try digits() }
+    let integerEnd = offset
+    if take(UInt8(ascii: ".")) { try digits() }
+    if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
+      offset += 1
+      if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { offset += 1 }
+      try digits()
+    }
+    let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+    if offset == integerEnd, let value = Int64(text) { return .int(value) }
+    guard let value = Double(text), value.isFinite else { throw .syntax(offset: start) }
+    return .double(value)
+  }
+
+  private mutating func digits() throws(JSONError) {
+    let start = offset
+    while (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
+    guard offset > start else { throw syntaxError }
+  }
+}

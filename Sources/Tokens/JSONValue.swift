@@ -1,0 +1,88 @@
+/// A JSON document (RFC 8259) as a value. Members keep their order; no name occurs twice.
+package enum JSONValue: Equatable, Sendable {
+  case null
+  case bool(Bool)
+  /// A number without fraction and exponent that fits: 64-bit ids survive (check 75).
+  case int(Int64)
+  case double(Double)
+  case string(String)
+  case array([JSONValue])
+  case object([JSONMember])
+
+  /// Nil also for what is no object.
+  package subscript(name: String) -> JSONValue? {
+    guard case .object(let members) = self else { return nil }
+    return members.first { $0.name == name }?.value
+  }
+
+  package var string: String? {
+    guard case .string(let value) = self else { return nil }
+    return value
+  }
+
+  package var int: Int64? {
+    guard case .int(let value) = self else { return nil }
+    return value
+  }
+
+  package var bool: Bool? {
+    guard case .bool(let value) = self else { return nil }
+    return value
+  }
+
+  package var array: [JSONValue]? {
+    guard case .array(let values) = self else { return nil }
+    return values
+  }
+
+  package var members: [JSONMember]? {
+    guard case .object(let members) = self else { return nil }
+    return members
+  }
+
+  /// An array of strings and nothing else.
+  package var strings: [String]? {
+    guard let array else { return nil }
+    let strings = array.compactMap(\.string)
+    return strings.count == array.count ? strings : nil
+  }
+
+  /// RFC 7519 2: seconds since 1970, which may have a fraction.
+  package var numericDate: Int64? {
+    switch self {
+    case .int(let value): value
+    case .double(let value): Int64(exactly: value.rounded(.down))
+    default: nil
+    }
+  }
+}
+
+package struct JSONMember: Equatable, Sendable {
+  package let name: String
+  package let value: JSONValue
+
+  package init(_ name: String, _ value: JSONValue) {
+    self.name = name
+    self.value = value
+  }
+}
+
+package enum JSONError: Error, Equatable, Sendable {
+  case tooLarge
+  case tooDeep
+  case duplicateName(String)
+  case syntax(offset: Int)
+}
+
+extension JSONValue {
+  /// Arrays and objects inside each other; the documents of providers need four.
+  package static let depthMax = 8
+
+  /// Strict: RFC 8259 to the letter, valid UTF-8, no byte order mark, nothing behind the document, and no name twice in
+  /// an object, since two readers that choose differently see two documents. The size is looked at before the text.
+  package static func parse(_ bytes: [UInt8], byteCountMax: Int) throws(JSONError) -> JSONValue {
+    guard bytes.count <= byteCountMax else { throw .tooLarge }
+    var reader = JSONReader(bytes)
+    return try reader.document()
+  }
+}

@@ -1,0 +1,117 @@
+/// Appends JSON to bytes, with commas and escapes where they belong. The caller opens and closes in pairs.
+package struct JSONWriter {
+  package private(set) var bytes: [UInt8] = []
+
+  package init(reservingBytes count: Int = 0) {
+    bytes.reserveCapacity(count)
+  }
+
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  package mutating func open(_ bracket: Bracket) {
+    separate()
+    bytes.append(bracket.rawValue)
+  }
+
+  package mutating func close(_ bracket: Bracket) {
+    // In ASCII each closing bracket stands two places behind its opening one.
+    bytes.append(bracket.rawValue + 2)
+  }
+
+  package enum Bracket: UInt8 {
+    case object = 0x7B
+    case array = 0x5B
+  }
+
+  /// The name of the member whose value comes next.
+  package mutating func name(_ name: String) {
+    string(name)
+    bytes.append(UInt8(ascii: ":"))
+  }
+
+  package mutating func string(_ value: String) {
+    separate()
+    bytes.append(UInt8(ascii: "\""))
+    for byte in value.utf8 {
+      if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+        bytes.append(byte)
+      } else {
+        escape(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  package mutating func int(_ value: Int64) {
+    raw(value.description.utf8)
+  }
+
+  package mutating func bool(_ value: Bool) {
+    raw((value ? "true" : "false").utf8)
+  }
+
+  package mutating func value(_ value: JSONValue) {
+    switch value {
+    case .null: raw("null".utf8)
+    case .bool(let value): bool(value)
+    case .int(let value): int(value)
+    case .double(let value): raw(value.description.utf8)
+    case .string(let value): string(value)
+    case .array(let values):
+      open(.array)
+      for value in values { self.value(value) }
+      close(.array)
+    case .object(let members):
+      open(.object)
+      for member in members {
+        name(member.name)
+        self.value(member.value)
+      }
+      close(.object)
+    }
+  }
+
+  package mutating func member(_ name: String, _ value: String) {
+    self.name(name)
+    string(value)
+  }
+
+  package mutating func member(_ name: String, _ value: Int64) {
+    self.name(name)
+    int(value)
+  }
+
+  package mutating func member(_ name: String, _ values: [String]) {
+    self.name(name)
+    open(.array)
+    for value in values { string(value) }
+    close(.array)
+  }
+
+  /// Text that is known to be JSON: a value, or members of the object that is open.
+  mutating func raw(_ text: some Collection<UInt8>) {
+    separate()
+    bytes.append(contentsOf: text)
+  }
+
+  /// A comma, unless what was written last opens something or names a member.
+  private mutating func separate() {
+    guard let last = bytes.last, last != UInt8(ascii: "{"), last != UInt8(ascii: "["), last != UInt8(ascii: ":") else {
+      return
+    }
+    bytes.append(UInt8(ascii: ","))
+  }
+
+  private mutating func escape(_ byte: UInt8) {
+    bytes.append(UInt8(ascii: "\\"))
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+      bytes.append(byte)
+    default:
+      let hexadecimal = Array("0123456789abcdef".utf8)
+      bytes.append(contentsOf: "u00".utf8)
+      bytes.append(hexadecimal[Int(byte >> 4)])
+      bytes.append(hexadecimal[Int(byte & 15)])
+    }
+  }
+}

@@ -1,0 +1,106 @@
+package import Crypto
+
+/// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys is
+/// not asked to vouch for anyone until it publishes good ones.
+package enum KeySetError: Error, Equatable, Sendable {
+  case tooLarge
+  case tooManyKeys
+  case notAKeySet
+  case duplicateKeyID(String)
+  case unusableKey(KeyDefect)
+}
+
+/// The keys of a JWK set (RFC 7517) that can verify a signature. Keys of other types, curves, algorithms or uses are
+/// passed over, as RFC 7517 5 asks.
+package struct JWKSet: Sendable {
+  package static let byteCountMax = 262_144
+  package static let keyCountMax = 64
+
+  private struct Entry {
+    let keyID: String?
+    let algorithms: [SignatureAlgorithm]
+    let key: PublicKey
+  }
+
+  private let entries: [Entry]
+
+  package var isEmpty: Bool { entries.isEmpty }
+
+  package static func parse(_ body: [UInt8]) throws(KeySetError) -> JWKSet {
+    guard body.count <= byteCountMax else { throw .tooLarge }
+    guard let document = try? JSONValue.parse(body, byteCountMax: byteCountMax), let keys = document["keys"]?.array
+    else { throw .notAKeySet }
+    guard keys.count <= keyCountMax else { throw .tooManyKeys }
+    var entries: [Entry] = []
+    for jwk in keys {
+      guard let entry = try entry(jwk) else { continue }
+      if let keyID = entry.keyID, entries.contains(where: { $0.keyID == keyID }) { throw .duplicateKeyID(keyID) }
+      entries.append(entry)
+    }
+    return JWKSet(entries: entries)
+  }
+
+  /// The one key that may check this signature. A key's own `alg` must agree. Without a `kid` there must be no choice.
+  package func key(keyID: String?, algorithm: SignatureAlgorithm) -> PublicKey? {
+    let fitting = entries.filter { entry in
+      entry.algorithms.contains(algorithm) && (keyID == nil || entry.keyID == keyID)
+    }
+    return fitting.count == 1 ? fitting[0].key : nil
+  }
+
+  private static func entry(_ jwk: JSONValue) throws(KeySetError) -> Entry? {
+    guard jwk.members != nil, let type = jwk["kty"]?.string else { throw .notAKeySet }
+    guard jwk["use"] == nil || jwk["use"]?.string == "sig",
+      jwk["key_ops"] == nil || jwk["key_ops"]?.strings?.contains("verify") == true
+    else { return nil }
+    guard jwk["kid"] == nil || jwk["kid"]?.string != nil else { throw .notAKeySet }
+    let algorithm = jwk["alg"].map { SignatureAlgorithm(rawValue: $0.string ?? "") }
+    if case .some(.none) = algorithm { return nil }
+    let components: PublicKeyComponents
+    switch (type, jwk["crv"]?.string) {
+    case ("RSA", _): components = .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
+    case ("EC", "P-256"): components = .p256(x: try number(jwk, "x"), y: try number(jwk, "y"))
+    case ("EC", "P-384"): components = .p384(x: try number(jwk, "x"), y: try number(jwk, "y"))
+    case ("OKP", "Ed25519"): components = .ed25519(try number(jwk, "x"))
+    default: return nil
+    }
+    do throws(CryptoError) {
+      let key = try PublicKey(components)
+      let algorithms = key.kind.algorithms.filter { algorithm == nil || algorithm == $0 }
+      return algorithms.isEmpty ? nil : Entry(keyID: jwk["kid"]?.string, algorithms: algorithms, key: key)
+    } catch {
+      guard case .unusableKey(let defect) = error else { throw .unusableKey(.malformed) }
+      throw .unusableKey(defect)
+    }
+  }
+
+  private static func number(_ jwk: JSONValue, _ name: String) throws(KeySetError) -> [UInt8] {
+    guard let text = jwk[name]?.string, let bytes = Base64URL.decode(text) else { throw .unusableKey(.malformed) }
+    return bytes
+  }
+}
+
+extension PublicKeyComponents {
+  /// RFC 7638: the hash of the required members in alphabetical order.
+  package var thumbprint: String {
+    var writer = JSONWriter()
+    writer.open(.object)
+    for (name, value) in requiredMembers { writer.member(name, value) }
+    writer.close(.object)
+    return Base64URL.encode(sha256(writer.bytes))
+  }
+
+  /// In alphabetical order, as the thumbprint needs them.
+  var requiredMembers: [(name: String, value: String)] {
+    switch self {
+    case .rsa(let modulus, let exponent):
+      [("e", Base64URL.encode(exponent)), ("kty", "RSA"), ("n", Base64URL.encode(modulus))]
+    case .p256(let x, let y):
+      [("crv", "P-256"), ("kty", "EC"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
+    case .p384(let x, let y):
+      [("crv", "P-384"), ("kty", "EC"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
+    case .ed25519(let x):
+      [("crv", "Ed25519"), ("kty", "OKP"), ("x", Base64URL.encode(x))]
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package import Crypto
+
+/// A compact JWS (RFC 7515 7.1), taken apart but not yet believed.
+///
+/// Of the header only `alg`, `kid`, `typ` and `crit` are looked at. `jku`, `x5u`, `jwk` and `x5c` are ignored: a token
+/// never says where its own key is (check 44). An algorithm that is not a case of `SignatureAlgorithm`, such as "none"
+/// or HS256, cannot even be written down here (check 43).
+package struct JWS: Sendable {
+  package static let byteCountMax = 16_384
+
+  package let algorithm: SignatureAlgorithm
+  package let keyID: String?
+  package let type: String?
+  package let payload: [UInt8]
+  private let signingInput: [UInt8]
+  private let signature: [UInt8]
+
+  package init(_ compact: String) throws(TokenError) {
+    guard compact.utf8.count <= Self.byteCountMax else { throw .tooLarge }
+    let bytes = Array(compact.utf8)
+    let segments = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard segments.count == 3 else { throw .malformed(.segments) }
+    guard let headerText = Base64URL.decode(segments[0]), let payload = Base64URL.decode(segments[1]),
+      let signature = Base64URL.decode(segments[2])
+    else { throw .malformed(.encoding) }
+    guard let header = try? JSONValue.parse(headerText, byteCountMax: Self.byteCountMax) else {
+      throw .malformed(.header)
+    }
+    guard header["crit"] == nil else { throw .malformed(.criticalHeader) }
+    guard let name = header["alg"]?.string else { throw .malformed(.header) }
+    guard let algorithm = SignatureAlgorithm(rawValue: name) else { throw .algorithmNotAllowed }
+    self.algorithm = algorithm
+    keyID = try Self.text(header["kid"])
+    type = try Self.text(header["typ"])
+    self.payload = payload
+    self.signature = signature
+    signingInput = Array(bytes[..<segments[1].endIndex])
+  }
+
+  /// The caller has chosen the key, and pinned the algorithm to it.
+  package func isSigned(by key: PublicKey) -> Bool {
+    key.verify(signature: signature, of: signingInput, algorithm)
+  }
+
+  /// The claims set. Meaningless before `isSigned`.
+  package func claims() throws(TokenError) -> JSONValue {
+    guard let claims = try? JSONValue.parse(payload, byteCountMax: Self.byteCountMax), claims.members != nil else {
+      throw .malformed(.claims)
+    }
+    return claims
+  }
+
+  private static func text(_ value: JSONValue?) throws(TokenError) -> String? {
+    guard let value else { return nil }
+    guard let text = value.string else { throw .malformed(.header) }
+    return text
+  }
+}

@@ -1,0 +1,131 @@
+package import Crypto
+
+/// Which rule an ID token of a provider broke.
+package enum TokenRefusal: String, Error, Sendable, CaseIterable {
+  case algorithmNotPinned = "ALGORITHM_NOT_PINNED"
+  /// The one refusal after which fetching the key set anew can help.
+  case unknownKey = "UNKNOWN_KEY"
+  case badSignature = "BAD_SIGNATURE"
+  case malformedClaims = "MALFORMED_CLAIMS"
+  case issuer = "ISSUER"
+  case audience = "AUDIENCE"
+  case untrustedAudience = "UNTRUSTED_AUDIENCE"
+  case authorizedParty = "AUTHORIZED_PARTY"
+  case expiryMissing = "EXPIRY_MISSING"
+  case expired = "EXPIRED"
+  case issuedAtMissing = "ISSUED_AT_MISSING"
+  case issuedInFuture = "ISSUED_IN_FUTURE"
+  case notYetValid = "NOT_YET_VALID"
+  case subject = "SUBJECT"
+  case accessTokenMissing = "ACCESS_TOKEN_MISSING"
+  case accessTokenHash = "ACCESS_TOKEN_HASH"
+  case nonce = "NONCE"
+}
+
+/// What a token that passed every rule says.
+package struct ProviderClaims: Equatable, Sendable {
+  package let issuer: String
+  package let subject: String
+  package let audiences: [String]
+  package let issuedAt: Int64
+  package let expiresAt: Int64
+  /// For the caller to compare: whether one is needed, and hashed or not, differs from provider to provider.
+  package let nonce: String?
+  /// Whether the access token that came along is proved to belong to this ID token.
+  package let accessTokenIsBound: Bool
+  /// All claims, for what only the provider knows (e-mail, profile, tenant).
+  package let all: JSONValue
+}
+
+/// What an ID token of one provider must say (OpenID Connect Core 3.1.3.7).
+package struct ProviderTokenRules: Sendable {
+  /// Compared byte by byte: a trailing slash makes another issuer (check 42).
+  package let issuers: [String]
+  package let clientIDs: [String]
+  package let algorithms: [SignatureAlgorithm]
+  /// An `at_hash` must then be accompanied by the access token that it is about.
+  package let requireAccessToken: Bool
+  package let leewaySeconds: Int64
+
+  package init(
+    issuers: [String], clientIDs: [String], algorithms: [SignatureAlgorithm], requireAccessToken: Bool = false,
+    leewaySeconds: Int64 = 60
+  ) {
+    self.issuers = issuers
+    self.clientIDs = clientIDs
+    self.algorithms = algorithms
+    self.requireAccessToken = requireAccessToken
+    self.leewaySeconds = leewaySeconds
+  }
+
+  /// Signature first: nothing else of an unsigned token is worth a look. `now` is in seconds since 1970.
+  package func verify(
+    _ token: JWS, keys: JWKSet, accessToken: String?, now: Int64
+  ) throws(TokenRefusal) -> ProviderClaims {
+    guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
+    guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
+    guard token.isSigned(by: key) else { throw .badSignature }
+    guard let claims = try? token.claims() else { throw .malformedClaims }
+    return try check(claims, signedWith: token.algorithm, accessToken: accessToken, now: now)
+  }
+
+  func check(
+    _ claims: JSONValue, signedWith algorithm: SignatureAlgorithm, accessToken: String?, now: Int64
+  ) throws(TokenRefusal) -> ProviderClaims {
+    guard let issuer = claims["iss"]?.string, issuers.contains(where: { identical($0, issuer) }) else { throw .issuer }
+    let audiences = try checkAudience(claims)
+    let (issuedAt, expiresAt) = try checkTimes(claims, now: now)
+    // OpenID Connect Core 2: at most 255 characters; an empty one would be everybody's identity.
+    guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else { throw .subject }
+    guard claims["nonce"] == nil || claims["nonce"]?.string != nil else { throw .nonce }
+    return ProviderClaims(
+      issuer: issuer, subject: subject, audiences: audiences, issuedAt: issuedAt, expiresAt: expiresAt,
+      nonce: claims["nonce"]?.string,
+      accessTokenIsBound: try checkAccessToken(claims["at_hash"], algorithm, accessToken), all: claims)
+  }
+
+  private func isOurs(_ clientID: String) -> Bool {
+    clientIDs.contains { identical($0, clientID) }
+  }
+
+  private func checkAudience(_ claims: JSONValue) throws(TokenRefusal) -> [String] {
+    let audiences = claims["aud"]?.string.map { [$0] } ?? claims["aud"]?.strings ?? []
+    guard audiences.contains(where: isOurs) else { throw .audience }
+    guard audiences.allSatisfy(isOurs) else { throw .untrustedAudience }
+    if let party = claims["azp"] {
+      guard let clientID = party.string, isOurs(clientID) else { throw .authorizedParty }
+    } else {
+      guard audiences.count == 1 else { throw .authorizedParty }
+    }
+    return audiences
+  }
+
+  private func checkTimes(
+    _ claims: JSONValue, now: Int64
+  ) throws(TokenRefusal) -> (issuedAt: Int64, expiresAt: Int64) {
+    guard let expiresAt = claims["exp"]?.numericDate else { throw .expiryMissing }
+    guard expiresAt > now - leewaySeconds else { throw .expired }
+    guard let issuedAt = claims["iat"]?.numericDate else { throw .issuedAtMissing }
+    guard issuedAt <= now + leewaySeconds else { throw .issuedInFuture }
+    if let notBefore = claims["nbf"] {
+      guard let time = notBefore.numericDate, time <= now + leewaySeconds else { throw .notYetValid }
+    }
+    return (issuedAt, expiresAt)
+  }
+
+  /// OpenID Connect Core 3.1.3.6: the left half of the hash of the access token, with the signature's hash function.
+  private func checkAccessToken(
+    _ claim: JSONValue?, _ algorithm: SignatureAlgorithm, _ accessToken: String?
+  ) throws(TokenRefusal) -> Bool {
+    guard let claim else { return false }
+    guard let accessToken else {
+      guard !requireAccessToken else { throw .accessTokenMissing }
+      return false
+    }
+    let digest = algorithm.hash.digest(Array(accessToken.utf8))
+    guard let expected = claim.string.flatMap(Base64URL.decode),
+      constantTimeEquals(expected, Array(digest.prefix(digest.count / 2)))
+    else { throw .accessTokenHash }
+    return true
+  }
+}

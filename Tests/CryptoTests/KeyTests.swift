@@ -1,0 +1,185 @@
+import Crypto
+import Testing
+
+struct KeyTests {
+  static let rsa = PublicKeyComponents.rsa(modulus: decoded(Vectors.rsaModulus), exponent: [1, 0, 1])
+  static let p384 = PublicKeyComponents.p384(x: decoded(Vectors.p384X), y: decoded(Vectors.p384Y))
+
+  @Test(arguments: [
+    (SignatureAlgorithm.rs256, Vectors.rs256Signature), (.rs384, Vectors.rs384Signature),
+    (.rs512, Vectors.rs512Signature), (.ps256, Vectors.ps256Signature),
+  ])
+  func `An RSA signature of another library verifies, and only as its own algorithm`(
+    algorithm: SignatureAlgorithm, signature: String
+  ) throws {
+    let key = try PublicKey(Self.rsa)
+    for other in SignatureAlgorithm.allCases {
+      #expect(key.verify(signature: decoded(signature), of: message, other) == (other == algorithm))
+    }
+  }
+
+  @Test func `A PS256 signature whose salt is shorter than the hash is refused (RFC 7518 3.5)`() throws {
+    let key = try PublicKey(Self.rsa)
+    #expect(!key.verify(signature: decoded(Vectors.ps256ShortSaltSignature), of: message, .ps256))
+  }
+
+  @Test func `An ES384 signature of another library verifies, with a coordinate off by one it does not`() throws {
+    let key = try PublicKey(Self.p384)
+    let signature = decoded(Vectors.es384Signature)
+    #expect(key.verify(signature: signature, of: message, .es384))
+    for index in [0, 47, 48, 95] {
+      var changed = signature
+      changed[index] ^= 1
+      #expect(!key.verify(signature: changed, of: message, .es384))
+    }
+  }
+
+  @Test func `The ES256 example of RFC 7515 A.3 verifies`() throws {
+    let key = try PublicKey(
+      .p256(
+        x: decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
+        y: decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")))
+    let signed = """
+      eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt\
+      cGxlLmNvbS9pc19yb290Ijp0cnVlfQ
+      """
+    let signature = decoded("DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q")
+    #expect(key.verify(signature: signature, of: Array(signed.utf8), .es256))
+  }
+
+  @Test func `The Ed25519 key of RFC 8037 A signs the very bytes of its example`() throws {
+    let pkcs8Head: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20]
+    let key = try PrivateKey(
+      pkcs8: Secret(copying: pkcs8Head + decoded("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")))
+    #expect(key.components == .ed25519(decoded("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")))
+    let signed = Array("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc".utf8)
+    let expected = "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+    #expect(try key.sign(signed, .edDSA) == decoded(expected))
+  }
+
+  @Test(arguments: KeyKind.allCases)
+  func `A generated key signs with its algorithms alone, survives PKCS#8, and notices every change`(
+    kind: KeyKind
+  ) throws {
+    let key = try PrivateKey(pkcs8: PrivateKey.generate(kind).pkcs8())
+    let verifier = try key.publicKey()
+    #expect(key.kind == kind && verifier.kind == kind)
+    for algorithm in SignatureAlgorithm.allCases {
+      guard kind.algorithms.contains(algorithm) else {
+        #expect(throws: CryptoError.wrongAlgorithm) { try key.sign(message, algorithm) }
+        continue
+      }
+      let signature = try key.sign(message, algorithm)
+      #expect(verifier.verify(signature: signature, of: message, algorithm))
+      #expect(!verifier.verify(signature: signature, of: message + [0], algorithm))
+      #expect(!verifier.verify(signature: signature + [0], of: message, algorithm))
+      #expect(!verifier.verify(signature: Array(signature.dropLast()), of: message, algorithm))
+      #expect(!verifier.verify(signature: [], of: message, algorithm))
+      #expect(!verifier.verify(signature: [UInt8](repeating: 0, count: signature.count), of: message, algorithm))
+      #expect(try !PrivateKey.generate(kind).publicKey().verify(signature: signature, of: message, algorithm))
+    }
+  }
+
+  @Test func `ECDSA signatures are raw, of fixed width, even when r or s is short`() throws {
+    let key = try PrivateKey.generate(.p256)
+    let verifier = try key.publicKey()
+    // One in 128 has a leading zero byte, so a lost one would show.
+    for number in 0..<600 {
+      let text = Array("\(number)".utf8)
+      let signature = try key.sign(text, .es256)
+      #expect(signature.count == 64)
+      #expect(verifier.verify(signature: signature, of: text, .es256))
+    }
+  }
+
+  @Test func `One key signs and verifies on many threads at once`() async throws {
+    for kind in [KeyKind.p256, .ed25519, .rsa] {
+      let key = try PrivateKey.generate(kind)
+      let verifier = try key.publicKey()
+      let algorithm = try #require(kind.algorithms.first)
+      let good = try await withThrowingTaskGroup(of: Int.self) { group in
+        for task in 0..<8 {
+          group.addTask {
+            try (0..<25).count { number in
+              let text = Array("\(task) \(number)".utf8)
+              return verifier.verify(signature: try key.sign(text, algorithm), of: text, algorithm)
+            }
+          }
+        }
+        return try await group.reduce(0, +)
+      }
+      #expect(good == 200)
+    }
+  }
+
+  @Test func `Bytes that are no PKCS#8, have more behind them, or hold another curve are no private key`() throws {
+    #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: [])) }
+    #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: message)) }
+    let head: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65]
+    let seed = [UInt8](repeating: 7, count: 32)
+    #expect(throws: CryptoError.unusableKey(.malformed)) {
+      try PrivateKey(pkcs8: Secret(copying: head + [0x70, 4, 0x22, 4, 0x20] + seed + [0]))
+    }
+    // X25519 (1.3.101.110) agrees on keys and cannot sign.
+    #expect(throws: CryptoError.unusableKey(.unsupportedType)) {
+      try PrivateKey(pkcs8: Secret(copying: head + [0x6E, 4, 0x22, 4, 0x20] + seed))
+    }
+  }
+}
+
+/// Check 54: key material from a hostile or broken key set is refused and the process lives.
+struct HostileKeyTests {
+  let modulus = decoded(Vectors.rsaModulus)
+
+  @Test func `An RSA modulus below 2048 or above 8192 bits is refused (check 54)`() {
+    let sizes: [[UInt8]] = [
+      [0x0D], decoded(Vectors.shortModulus), [0x7F] + modulus.dropFirst(), [1] + [UInt8](repeating: 1, count: 1_024),
+    ]
+    for modulus in sizes {
+      #expect(throws: CryptoError.unusableKey(.modulusSize)) {
+        try PublicKey(.rsa(modulus: modulus, exponent: [1, 0, 1]))
+      }
+    }
+    let evenOrEmpty: [[UInt8]] = [[], [0, 0], modulus.dropLast() + [0xFE]]
+    for modulus in evenOrEmpty {
+      #expect(throws: CryptoError.unusableKey(.malformed)) {
+        try PublicKey(.rsa(modulus: modulus, exponent: [1, 0, 1]))
+      }
+    }
+  }
+
+  @Test func `An RSA modulus of exactly 8192 bits, and one with leading zeros, are read by value`() throws {
+    _ = try PublicKey(.rsa(modulus: [0x80] + [UInt8](repeating: 1, count: 1_023), exponent: [3]))
+    let padded = try PublicKey(.rsa(modulus: [0] + modulus, exponent: [0, 1, 0, 1]))
+    #expect(padded.verify(signature: decoded(Vectors.rs256Signature), of: message, .rs256))
+  }
+
+  @Test func `An RSA exponent that is even, 1, 0, absent or as long as a modulus is refused (check 54)`() {
+    for exponent in [[], [0], [1], [2], [1, 0, 0], [0, 1], [1, 0, 0, 0, 1], modulus] {
+      #expect(throws: CryptoError.unusableKey(.exponent)) {
+        try PublicKey(.rsa(modulus: modulus, exponent: exponent))
+      }
+    }
+  }
+
+  @Test func `A point off its curve, at infinity or beyond the field is refused (check 54)`() throws {
+    let x = decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
+    let y = decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
+    let zero = [UInt8](repeating: 0, count: 32)
+    let ones = [UInt8](repeating: 0xFF, count: 32)
+    for (x, y) in [(y, x), (zero, zero), (ones, ones), (x, ones), (x, zero)] {
+      #expect(throws: CryptoError.unusableKey(.notOnCurve)) { try PublicKey(.p256(x: x, y: y)) }
+    }
+    #expect(throws: CryptoError.unusableKey(.notOnCurve)) {
+      try PublicKey(.p384(x: decoded(Vectors.p384Y), y: decoded(Vectors.p384X)))
+    }
+  }
+
+  @Test func `A coordinate or an Ed25519 key of any other length is refused (check 54)`() {
+    for count in [0, 31, 33, 48, 1_000] {
+      let bytes = [UInt8](repeating: 1, count: count)
+      #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.p256(x: bytes, y: bytes)) }
+      #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.ed25519(bytes)) }
+    }
+  }
+}

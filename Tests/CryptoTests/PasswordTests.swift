@@ -1,0 +1,70 @@
+import Crypto
+import Testing
+
+struct PasswordTests {
+  /// Far below the floor, so that the tests take milliseconds.
+  let hasher: PasswordHasher
+  let password = Array("pässword".utf8)
+
+  init() throws {
+    hasher = try PasswordHasher(memoryKiB: 1_024, iterations: 2)
+  }
+
+  @Test func `The default is Argon2id with 19 MiB, two passes and one lane (check 102)`() throws {
+    let hasher = try PasswordHasher()
+    let phc = try hasher.hash(password)
+    #expect(phc.hasPrefix("$argon2id$v=19$m=19456,t=2,p=1$"))
+    #expect(hasher.verify(password, against: phc))
+    #expect(hasher.verify(password, against: Vectors.argon2idDefault))
+  }
+
+  @Test func `A hash made by another library verifies, and only for its own password`() {
+    #expect(hasher.verify(password, against: Vectors.argon2idSmall))
+    #expect(!hasher.verify(Array("password".utf8), against: Vectors.argon2idSmall))
+    #expect(!hasher.verify(password + [0], against: Vectors.argon2idSmall))
+    #expect(!hasher.verify([], against: Vectors.argon2idSmall))
+  }
+
+  @Test func `Two hashes of one password differ, and each verifies`() throws {
+    let first = try hasher.hash(password)
+    let second = try hasher.hash(password)
+    #expect(first != second)
+    #expect(hasher.verify(password, against: first) && hasher.verify(password, against: second))
+  }
+
+  @Test func `A password of 1024 bytes counts to its last byte (check 102: nothing is cut silently)`() throws {
+    let long = [UInt8](repeating: 0x61, count: 1_024)
+    let phc = try hasher.hash(long)
+    #expect(hasher.verify(long, against: phc))
+    #expect(!hasher.verify(long.dropLast() + [0x62], against: phc))
+  }
+
+  @Test func `The dummy has the parameters of real hashes, so an unknown account costs the same (check 35)`() throws {
+    #expect(hasher.dummy.hasPrefix("$argon2id$v=19$m=1024,t=2,p=1$"))
+    #expect(!hasher.needsUpgrade(hasher.dummy))
+    #expect(!hasher.verify(password, against: hasher.dummy))
+    #expect(try PasswordHasher(memoryKiB: 1_024, iterations: 2).dummy != hasher.dummy)
+  }
+
+  @Test func `A hash of other parameters needs an upgrade, one of the same does not (check 102)`() throws {
+    #expect(!hasher.needsUpgrade(try hasher.hash(password)))
+    #expect(hasher.needsUpgrade(Vectors.argon2idDefault))
+    #expect(try PasswordHasher(memoryKiB: 1_024, iterations: 3).needsUpgrade(hasher.dummy))
+    #expect(try PasswordHasher(memoryKiB: 2_048, iterations: 2).needsUpgrade(hasher.dummy))
+  }
+
+  @Test func `Text that is no Argon2id hash verifies nothing and needs an upgrade`() {
+    for phc in ["", "$argon2id$", "$2b$10$abcdefghijklmnopqrstuv", "$argon2i$v=19$m=1024,t=2,p=1$AAAA$AAAA", "plain"] {
+      #expect(!hasher.verify(password, against: phc))
+      #expect(hasher.needsUpgrade(phc))
+    }
+  }
+
+  @Test func `Parameters outside what the library computes stop the start`() {
+    for (memoryKiB, iterations) in [(7, 2), (0, 2), (-1, 2), (4_194_304, 2), (1_024, 0), (1_024, 1_001)] {
+      #expect(throws: CryptoError.unusableHashParameters) {
+        try PasswordHasher(memoryKiB: memoryKiB, iterations: iterations)
+      }
+    }
+  }
+}
