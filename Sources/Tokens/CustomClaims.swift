@@ -26,11 +26,11 @@ package struct CustomClaims: Equatable, Sendable {
   package init(validating json: String) throws(CustomClaimsError) {
     guard json.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(json.utf8)
-    guard let names = (try? JSONValue.parse(bytes, byteCountMax: Self.byteCountMax))?.members?.map(\.name),
+    guard let object = (try? JSONValue.parse(bytes, byteCountMax: Self.byteCountMax))?.members,
       let opening = bytes.firstIndex(of: UInt8(ascii: "{")), let closing = bytes.lastIndex(of: UInt8(ascii: "}"))
     else { throw .malformed }
-    if let name = names.first(where: Self.reservedNames.contains) { throw .forbidden(name) }
-    members = names.isEmpty ? [] : Array(bytes[(opening + 1)..<closing])
+    if let name = object.map(\.name).first(where: Self.reservedNames.contains) { throw .forbidden(name) }
+    members = object.isEmpty ? [] : Array(bytes[(opening + 1)..<closing])
   }
 
   private init(members: [UInt8]) {

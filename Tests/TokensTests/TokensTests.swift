@@ -1,1 +1,67 @@
+import Crypto
 import Testing
+import Tokens
+
+/// A key pair of a provider or an attacker, with a pen for any header and any claims.
+struct Signer {
+  let key: PrivateKey
+  let algorithm: SignatureAlgorithm
+  let keyID: String
+
+  init(_ kind: KeyKind = .p256, _ algorithm: SignatureAlgorithm = .es256, keyID: String = "k1") throws {
+    key = try PrivateKey.generate(kind)
+    self.algorithm = algorithm
+    self.keyID = keyID
+  }
+
+  func token(_ claims: String, header: String? = nil) throws -> String {
+    let header = header ?? #"{"alg":"\#(algorithm.rawValue)","kid":"\#(keyID)"}"#
+    let input = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))
+    return input + "." + Base64URL.encode(try key.sign(Array(input.utf8), algorithm))
+  }
+
+  func jwk(_ more: String = "") -> String {
+    let keyID = #""kid":"\#(keyID)""#
+    switch key.components {
+    case .rsa(let modulus, let exponent):
+      return #"{"kty":"RSA","n":"\#(Base64URL.encode(modulus))","e":"\#(Base64URL.encode(exponent))",\#(keyID)\#(more)}"#
+    case .p256(let x, let y), .p384(let x, let y):
+      let curve = x.count == 32 ? "P-256" : "P-384"
+      let point = #""x":"\#(Base64URL.encode(x))","y":"\#(Base64URL.encode(y))""#
+      return #"{"kty":"EC","crv":"\#(curve)",\#(point),\#(keyID)\#(more)}"#
+    case .ed25519(let x):
+      return #"{"kty":"OKP","crv":"Ed25519","x":"\#(Base64URL.encode(x))",\#(keyID)\#(more)}"#
+    }
+  }
+}
+
+func keySet(_ jwks: String...) throws -> JWKSet {
+  try JWKSet.parse(Array(#"{"keys":[\#(jwks.joined(separator: ","))]}"#.utf8))
+}
+
+func json(_ text: String) throws -> JSONValue {
+  try JSONValue.parse(Array(text.utf8), byteCountMax: 65_536)
+}
+
+struct Base64URLTests {
+  @Test(arguments: [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")])
+  func `The vectors of RFC 4648 10 encode and decode, without padding`(plain: String, encoded: String) {
+    #expect(Base64URL.encode(Array(plain.utf8)) == encoded)
+    #expect(Base64URL.decode(encoded) == Array(plain.utf8))
+  }
+
+  @Test func `Bytes of every value and length come back, in the alphabet for URLs`() {
+    #expect(Base64URL.encode([0xFB, 0xFF, 0xBF]) == "-_-_")
+    for count in 0..<258 {
+      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+      #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
+    }
+  }
+
+  @Test(arguments: [
+    "Zg==", "Zm8=", "Zh", "Zm9", "Z", "Zm9vY", "Zm 9", "Zm9v\n", "+_-_", "-_-/", "Zm9v.", "Zm9vä", "Zm9\u{0}",
+  ])
+  func `Padding, stray bits, impossible lengths and foreign characters are refused (check 97)`(text: String) {
+    #expect(Base64URL.decode(text) == nil)
+  }
+}

@@ -1,0 +1,70 @@
+/// What a custom token says: the bearer is this account, as a trusted backend has made sure of by its own means.
+package struct CustomTokenClaims: Equatable, Sendable {
+  package static let lifetimeSecondsMax: Int64 = 3_600
+
+  package let issuer: String
+  package let audience: String
+  package let accountID: String
+  package let issuedAt: Int64
+  package let expiresAt: Int64
+  /// For the session that it opens, beside those of the account.
+  package let claims: CustomClaims
+
+  package init(
+    issuer: String, audience: String, accountID: String, issuedAt: Int64, expiresAt: Int64, claims: CustomClaims
+  ) {
+    self.issuer = issuer
+    self.audience = audience
+    self.accountID = accountID
+    self.issuedAt = issuedAt
+    self.expiresAt = expiresAt
+    self.claims = claims
+  }
+
+  package func encoded() -> [UInt8] {
+    var writer = JSONWriter(reservingBytes: 512)
+    writer.open(.object)
+    writer.member("iss", issuer)
+    writer.member("aud", audience)
+    writer.member("uid", accountID)
+    writer.member("iat", issuedAt)
+    writer.member("exp", expiresAt)
+    if !claims.isEmpty {
+      writer.name("claims")
+      writer.raw(claims.json.utf8)
+    }
+    writer.close(.object)
+    return writer.bytes
+  }
+
+  /// From claims whose signature is verified. The signer may be a registered key of somebody else's, so the session's
+  /// claims are held to the rules of our own.
+  package init(_ token: JSONValue) throws(TokenError) {
+    var claims = CustomClaims.none
+    if let object = token["claims"] {
+      var writer = JSONWriter()
+      writer.value(object)
+      guard let valid = try? CustomClaims(validating: writer.text) else { throw .malformed(.claims) }
+      claims = valid
+    }
+    guard let issuer = token["iss"]?.string, let audience = token["aud"]?.string,
+      let accountID = token["uid"]?.string, let issuedAt = token["iat"]?.int, let expiresAt = token["exp"]?.int
+    else { throw .malformed(.claims) }
+    self.init(
+      issuer: issuer, audience: audience, accountID: accountID, issuedAt: issuedAt, expiresAt: expiresAt,
+      claims: claims)
+  }
+
+  /// A token that lives longer than an hour is refused whoever signed it (leeway for a signer's clock, none for its
+  /// lifetime).
+  package func check(
+    issuer: String, audience: String, leewaySeconds: Int64 = 60, now: Int64
+  ) throws(TokenError) {
+    guard identical(self.issuer, issuer) else { throw .wrongIssuer }
+    guard identical(self.audience, audience) else { throw .wrongAudience }
+    guard now < expiresAt else { throw .expired }
+    guard issuedAt <= now + leewaySeconds, expiresAt <= issuedAt + Self.lifetimeSecondsMax else {
+      throw .malformed(.claims)
+    }
+  }
+}
