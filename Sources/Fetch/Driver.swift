@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// Everything that the fetching thread does. Made by the fetcher, then touched by that thread alone.
 @safe final class Driver {
@@ -25,6 +26,7 @@ import CCurl
   }
 
   func run() {
+    blockSignals()
     while true {
       let news = inbox.take()
       waiting += news.requests
@@ -39,6 +41,13 @@ import CCurl
     }
     abandon(.closed)
     for request in waiting { request.continuation.resume(throwing: FetchError.closed) }
+  }
+
+  /// Signals are for the thread that waits for them, and writing to a closed connection is an error here, no SIGPIPE.
+  private func blockSignals() {
+    var all = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
   }
 
   /// libcurl shortens the wait to its own timers; only those held back have a deadline that it does not know.

@@ -80,4 +80,10 @@ package struct ProviderSettingsError: Error, Hashable, Sendable {
   package var provider: String
   package var setting: String
   package var why: String
+
+  package init(provider: String, setting: String, why: String) {
+    self.provider = provider
+    self.setting = setting
+    self.why = why
+  }
 }

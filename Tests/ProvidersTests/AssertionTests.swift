@@ -1,3 +1,4 @@
+import Crypto
 import Providers
 import Store
 import Testing
@@ -147,7 +148,10 @@ struct RegistryTests {
   @Test func `a bare access token proves no audience, and the refusal says what to send`() async throws {
     let bench = try Bench()
     let refusal = await bench.refusal(of: "", accessToken: "ya29.opaque")
-    guard case .audienceUnverifiable(let hint) = refusal else { return Issue.record("\(String(describing: refusal))") }
+    guard case .audienceUnverifiable(let hint) = refusal else {
+      Issue.record("\(String(describing: refusal))")
+      return
+    }
     #expect(hint.contains("ID token"))
     #expect(bench.fetcher.asked.isEmpty)
   }
@@ -177,7 +181,8 @@ struct RegistryTests {
     #expect(refused { $0.keys = .discovery(url: "http://idp.example.com") } == "discovery_url")
     #expect(refused { $0.keys = .jwks(url: "http://idp.example.com") } == "jwks_url")
     for domain in ["Corp.com", "cörp.com", "corp com", ""] {
-      #expect(refused { $0.emailTrust = .asserted(.verified, authoritativeDomains: [domain]) } == "authoritative_domains")
+      let trust = EmailTrust.asserted(.verified, authoritativeDomains: [domain])
+      #expect(refused { $0.emailTrust = trust } == "authoritative_domains")
     }
   }
 

@@ -63,7 +63,10 @@ struct TokenTests {
     let bench = try Bench(Issuer(key: Keys.rsa, algorithm: .rs256))
     let header = json(.object([JSONMember("alg", .string("HS256")), JSONMember("kid", .string("k1"))]))
     let signed = Base64URL.encode(header) + "." + Base64URL.encode(json(bench.issuer.claims()))
-    guard case .rsa(let modulus, _) = Keys.rsa.components else { return Issue.record("no RSA key") }
+    guard case .rsa(let modulus, _) = Keys.rsa.components else {
+      Issue.record("no RSA key")
+      return
+    }
     let forged = hmacSHA256(key: Secret(copying: modulus), Array(signed.utf8))
     #expect(await bench.refusal(of: signed + "." + Base64URL.encode(forged)) == .invalid(why: "algorithmNotAllowed"))
   }
@@ -113,7 +116,10 @@ struct TokenTests {
   func `what is no token is refused without a fetch`(text: String) async throws {
     let bench = try Bench()
     let refusal = await bench.refusal(of: text)
-    guard case .invalid = refusal else { return Issue.record("\(String(describing: refusal))") }
+    guard case .invalid = refusal else {
+      Issue.record("\(String(describing: refusal))")
+      return
+    }
     #expect(bench.fetcher.asked.isEmpty)
   }
 
@@ -161,7 +167,7 @@ struct NonceTests {
     #expect(try await bench.refusal([:]) == .missingOrInvalidNonce)
   }
 
-  @Test func `check 46: where a nonce is required, the token is to be spent until it can be used no more`() async throws {
+  @Test func `check 46: a token that needs a nonce is to be spent until it can be used no more`() async throws {
     let bench = try Bench { $0.nonce = .required }
     let token = try bench.issuer.token(["nonce": .string("n1"), "exp": .int(now.seconds + 100)])
     let spent = try #require(try await bench.verify(token, rawNonce: "n1").toSpend)

@@ -1,4 +1,3 @@
-import Fetch
 import Store
 import Synchronization
 import Tokens
@@ -68,82 +67,22 @@ final class KeyCache: Sendable {
   }
 
   private func fetch(askedAt: Timestamp) async {
-    let result = await source.read()
-    state.withLock { state in
-      state.flight = nil
-      switch result {
-      case .success(let fetched):
-        let range = KeyCache.lifeSecondsRange
-        let seconds = min(max(fetched.maxAgeSeconds ?? KeyCache.lifeSecondsDefault, range.lowerBound), range.upperBound)
+    do {
+      let fetched = try await source.read()
+      let range = KeyCache.lifeSecondsRange
+      let seconds = min(max(fetched.maxAgeSeconds ?? KeyCache.lifeSecondsDefault, range.lowerBound), range.upperBound)
+      state.withLock { state in
         state.keys = fetched.keys
         // Counted from the question, so that a slow answer never lengthens a life.
         state.goodUntil = askedAt.adding(millis: Int64(seconds) * 1000)
         state.failure = nil
-      case .failure(let refusal):
-        state.failure = refusal.why
+        state.flight = nil
       }
-    }
-  }
-}
-
-/// Reads a provider's key set over the network, with everything checked that makes it this provider's.
-struct KeySource: Sendable {
-  let settings: ProviderSettings
-  let fetching: any HTTPSFetching
-
-  struct Fetched: Sendable {
-    let keys: JWKSet
-    let maxAgeSeconds: Int?
-  }
-
-  struct Failure: Error {
-    let why: String
-  }
-
-  private static let discoveryBytesMax = 64 * 1024
-
-  func read() async -> Result<Fetched, Failure> {
-    do {
-      let body = try await document(try await keySetURL())
-      do {
-        return .success(Fetched(keys: try JWKSet.parse(body.bytes), maxAgeSeconds: body.maxAgeSeconds))
-      } catch {
-        throw Failure(why: "the key set is refused: \(error)")
-      }
-    } catch let failure as Failure {
-      return .failure(failure)
     } catch {
-      return .failure(Failure(why: "\(error)"))
-    }
-  }
-
-  private func keySetURL() async throws -> String {
-    let discoveryURL: String
-    switch settings.keys {
-    case .jwks(let url): return url
-    case .discovery(let url): discoveryURL = url
-    }
-    let body = try await document(discoveryURL)
-    guard let metadata = try? JSONValue.parse(body.bytes, byteCountMax: KeySource.discoveryBytesMax) else {
-      throw Failure(why: "the discovery document is no JSON object")
-    }
-    // Discovery 1.0, 4.3: exactly, or one provider could hand out keys in the name of another.
-    guard let issuer = metadata["issuer"]?.string, let expected = settings.issuers.first,
-      issuer.utf8.elementsEqual(expected.utf8)
-    else { throw Failure(why: "the discovery document is of another issuer") }
-    guard let url = metadata["jwks_uri"]?.string, url.hasPrefix("https://") else {
-      throw Failure(why: "the discovery document names no https jwks_uri")
-    }
-    return url
-  }
-
-  private func document(_ url: String) async throws -> FetchedBody {
-    do {
-      let body = try await fetching.get(url)
-      guard body.status == 200 else { throw Failure(why: "\(url) answered \(body.status)") }
-      return body
-    } catch let error as FetchError {
-      throw Failure(why: "\(url): \(error)")
+      state.withLock { state in
+        state.failure = "\(error)"
+        state.flight = nil
+      }
     }
   }
 }
