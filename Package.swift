@@ -50,7 +50,7 @@ let package = Package(
     module("TLS", ["COpenSSL", "CLinux"]),
     module("Reactor", ["CLinux"]),
     module("Identity", ["Store"]),
-    module("Providers", ["Fetch", "Tokens", "Text", "Store"]),
+    module("Providers", ["Fetch", "Tokens", "Crypto", "Text", "Store"]),
     module("Fetch", ["CCurl"]),
     module("Admission", ["Crypto", "Store"]),
     module("Tokens", ["Crypto"]),

@@ -1,2 +1,57 @@
+// libcurl's variadic functions, one for each type of argument, because Swift imports no variadic C function.
 #pragma once
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline CURLcode latchkey_curl_set_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode latchkey_curl_set_size(CURL *easy, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode latchkey_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*latchkey_curl_data)(char *bytes, size_t size, size_t count, void *context);
+typedef curl_socket_t (*latchkey_curl_open)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+
+// Gives one transfer its three callbacks, all with the same context.
+static inline CURLcode latchkey_curl_set_callbacks(
+    CURL *easy, void *context, latchkey_curl_data header, latchkey_curl_data body, latchkey_curl_open open) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+  return code;
+}
+
+static inline long latchkey_curl_status(CURL *easy) {
+  long status = 0;
+  return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;
+}
+
+// NULL where the answer named no content type.
+static inline const char *latchkey_curl_content_type(CURL *easy) {
+  char *type = NULL;
+  return curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type) == CURLE_OK ? type : NULL;
+}
+
+// Copies the address in network order and returns its length: 4, 16, or 0 for a family that is no Internet address.
+static inline int latchkey_curl_address(const struct curl_sockaddr *from, uint8_t bytes[16]) {
+  if (from->family == AF_INET && from->addrlen >= sizeof(struct sockaddr_in)) {
+    memcpy(bytes, &((const struct sockaddr_in *)&from->addr)->sin_addr, 4);
+    return 4;
+  }
+  if (from->family == AF_INET6 && from->addrlen >= sizeof(struct sockaddr_in6)) {
+    memcpy(bytes, &((const struct sockaddr_in6 *)&from->addr)->sin6_addr, 16);
+    return 16;
+  }
+  return 0;
+}

@@ -1,0 +1,88 @@
+import Store
+import Synchronization
+import Tokens
+
+/// The key set of one provider: read when needed, kept as long as the provider allows, asked for again with restraint.
+///
+/// Checking a token with a key that is here takes no suspension and one uncontended lock around a copied reference. A
+/// set whose life is over is not used, whether or not a new one can be had: what cannot be had fails closed (check 53).
+final class KeyCache: Sendable {
+  /// A new key must be usable soon, and a caller who makes up key ids must not make us ask without end.
+  static let unknownKeyRefetchMillis: Int64 = 60_000
+  /// After a failed attempt the next caller is answered at once for this long, instead of waiting out the time limit.
+  static let failureRetryMillis: Int64 = 5_000
+  static let lifeSecondsDefault = 3600
+  static let lifeSecondsRange = 300...86_400
+
+  /// What a caller may do at one moment.
+  struct View {
+    /// Good now; nil where the last set's life is over or there never was one.
+    let keys: JWKSet?
+    let ifMissing: IfMissing
+  }
+
+  /// What to do about a key that is not here.
+  enum IfMissing {
+    /// The provider may be asked, or is being asked already.
+    case fetch
+    /// It was asked a moment ago, in vain.
+    case unavailable(why: String)
+    /// It was asked a moment ago, and has no other keys.
+    case refuse
+  }
+
+  private struct State {
+    var keys: JWKSet?
+    var goodUntil = Timestamp(millis: .min)
+    var askedAt: Timestamp?
+    /// Why the last attempt brought nothing.
+    var failure: String?
+    /// The one fetch under way, which everybody who needs it waits for.
+    var flight: Task<Void, Never>?
+  }
+  private let state = Mutex(State())
+  private let source: KeySource
+
+  init(_ source: KeySource) { self.source = source }
+
+  func view(at now: Timestamp) -> View { state.withLock { KeyCache.view(of: $0, at: now) } }
+
+  private static func view(of state: State, at now: Timestamp) -> View {
+    let keys = now < state.goodUntil ? state.keys : nil
+    let pauseMillis = keys != nil ? unknownKeyRefetchMillis : state.failure != nil ? failureRetryMillis : 0
+    let pauseIsOver = state.askedAt.map { now >= $0.adding(millis: pauseMillis) } ?? true
+    if state.flight != nil || pauseIsOver { return View(keys: keys, ifMissing: .fetch) }
+    return View(keys: keys, ifMissing: state.failure.map { .unavailable(why: $0) } ?? .refuse)
+  }
+
+  /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.
+  func refresh(at now: Timestamp) async {
+    let flight: Task<Void, Never>? = state.withLock { state in
+      guard state.flight == nil, case .fetch = KeyCache.view(of: state, at: now).ifMissing else { return state.flight }
+      state.askedAt = now
+      state.flight = Task { await self.fetch(askedAt: now) }
+      return state.flight
+    }
+    await flight?.value
+  }
+
+  private func fetch(askedAt: Timestamp) async {
+    do {
+      let fetched = try await source.read()
+      let range = KeyCache.lifeSecondsRange
+      let seconds = min(max(fetched.maxAgeSeconds ?? KeyCache.lifeSecondsDefault, range.lowerBound), range.upperBound)
+      state.withLock { state in
+        state.keys = fetched.keys
+        // Counted from the question, so that a slow answer never lengthens a life.
+        state.goodUntil = askedAt.adding(millis: Int64(seconds) * 1000)
+        state.failure = nil
+        state.flight = nil
+      }
+    } catch {
+      state.withLock { state in
+        state.failure = "\(error)"
+        state.flight = nil
+      }
+    }
+  }
+}

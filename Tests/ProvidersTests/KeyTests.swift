@@ -1,0 +1,170 @@
+import Crypto
+import Fetch
+import Providers
+import Store
+import Testing
+import Tokens
+
+/// How key sets are read, kept and asked for again (checks 53, 54 and 68).
+struct KeyTests {
+  private let first = Issuer()
+  private let second = Issuer(key: Keys.otherP256, keyID: "k2")
+
+  @Test func `a token whose key is at hand is verified without suspending, before that it is not`() async throws {
+    let bench = try Bench()
+    let presented = PresentedToken(idToken: try first.token())
+    #expect(try bench.registry.verifyNow(presented, of: "oidc.corp", at: now) == nil)
+    let verified = try await bench.registry.verify(presented, of: "oidc.corp", at: now)
+    #expect(try bench.registry.verifyNow(presented, of: "oidc.corp", at: now) == verified)
+    #expect(bench.fetcher.asked == [first.discoveryURL, first.keysURL])
+  }
+
+  @Test func `one fetch is shared by all who wait for it`() async throws {
+    let fetcher = ScriptedFetcher(delay: .milliseconds(50))
+    fetcher.serve(first)
+    let registry = try Registry([first.settings], fetching: fetcher)
+    let token = PresentedToken(idToken: try first.token())
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<50 {
+        group.addTask { _ = try await registry.verify(token, of: "oidc.corp", at: now) }
+      }
+      try await group.waitForAll()
+    }
+    #expect(fetcher.asked == [first.discoveryURL, first.keysURL])
+  }
+
+  @Test func `check 53: an unknown key is asked for at most once a minute`() async throws {
+    let bench = try Bench()
+    try await bench.verify(try first.token())
+    let unknown = try second.token()
+    for seconds: Int64 in [0, 1, 30, 59] {
+      #expect(await bench.refusal(of: unknown, at: later(seconds: seconds)) == .invalid(why: "UNKNOWN_KEY"))
+    }
+    #expect(bench.fetcher.asked.count == 2)
+    #expect(await bench.refusal(of: unknown, at: later(seconds: 60)) == .invalid(why: "UNKNOWN_KEY"))
+    #expect(bench.fetcher.asked.count == 4)
+    #expect(await bench.refusal(of: unknown, at: later(seconds: 119)) == .invalid(why: "UNKNOWN_KEY"))
+    #expect(bench.fetcher.asked.count == 4)
+  }
+
+  @Test func `a new key of the provider is accepted, and a withdrawn one no more`() async throws {
+    let bench = try Bench()
+    try await bench.verify(try first.token())
+    bench.fetcher.serve(second)
+    try await bench.verify(try second.token(), at: later(seconds: 60))
+    #expect(await bench.refusal(of: try first.token(), at: later(seconds: 61)) == .invalid(why: "UNKNOWN_KEY"))
+  }
+
+  @Test func `check 53: keys that cannot be had fail closed`() async throws {
+    let fetcher = ScriptedFetcher()
+    fetcher.answer(first.discoveryURL, .failure(.timedOut))
+    let bench = try Bench(first, fetcher)
+    #expect(await bench.isUnavailable(try first.token()))
+  }
+
+  @Test(arguments: [(nil, 3600), (60, 300), (0, 300), (7200, 7200), (900_000, 86_400)] as [(Int?, Int64)])
+  func `check 53: keys are used while their life lasts, and not a moment longer`(
+    maxAgeSeconds: Int?, lifeSeconds: Int64
+  ) async throws {
+    let bench = try Bench(first, ScriptedFetcher(first, maxAgeSeconds: maxAgeSeconds))
+    let token = try first.token(["exp": .int(now.seconds + 100_000)])
+    try await bench.verify(token)
+    bench.fetcher.answer(first.discoveryURL, .failure(.unreachable("down")))
+    #expect(await bench.refusal(of: token, at: now.adding(millis: lifeSeconds * 1000 - 1)) == nil)
+    #expect(bench.fetcher.asked.count == 2)
+    #expect(await bench.isUnavailable(token, at: later(seconds: lifeSeconds)))
+  }
+
+  @Test func `a refetch that fails leaves the keys that are still in their life`() async throws {
+    let bench = try Bench()
+    try await bench.verify(try first.token())
+    bench.fetcher.answer(first.keysURL, .failure(.timedOut))
+    // The key may be new, so that the caller is told to come again rather than that the token is bad.
+    #expect(await bench.isUnavailable(try second.token(), at: later(seconds: 60)))
+    #expect(await bench.isUnavailable(try second.token(), at: later(seconds: 61)))
+    #expect(await bench.refusal(of: try first.token(), at: later(seconds: 61)) == nil)
+    #expect(bench.fetcher.asked.count == 4)
+  }
+
+  @Test func `after a failure the provider is left alone for five seconds, then asked again`() async throws {
+    let fetcher = ScriptedFetcher()
+    fetcher.answer(first.discoveryURL, .failure(.timedOut))
+    let bench = try Bench(first, fetcher)
+    let token = try first.token()
+    for millis: Int64 in [0, 1, 4999] { #expect(await bench.isUnavailable(token, at: now.adding(millis: millis))) }
+    #expect(fetcher.asked.count == 1)
+    fetcher.serve(first)
+    #expect(await bench.refusal(of: token, at: later(seconds: 5)) == nil)
+  }
+
+  @Test func `each provider has keys and limits of its own`() async throws {
+    let other = Issuer(issuer: "https://other.example.com", key: Keys.otherP256)
+    var settings = other.settings
+    settings.id = "oidc.other"
+    let fetcher = ScriptedFetcher(first)
+    fetcher.serve(other)
+    let registry = try Registry([first.settings, settings], fetching: fetcher)
+    let token = PresentedToken(idToken: try other.token())
+    _ = try await registry.verify(token, of: "oidc.other", at: now)
+    await #expect(throws: ProviderRefusal.invalid(why: "BAD_SIGNATURE")) {
+      try await registry.verify(token, of: "oidc.corp", at: now)
+    }
+  }
+
+  @Test(arguments: ["https://idp.example.com/", "https://IDP.example.com", "https://other.example.com", ""])
+  func `a discovery document of another issuer is refused`(issuer: String) async throws {
+    let fetcher = ScriptedFetcher(first)
+    fetcher.answer(first.discoveryURL, .success(first.discovery(["issuer": .string(issuer)])))
+    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+    #expect(fetcher.asked == [first.discoveryURL])
+  }
+
+  @Test(arguments: [.string("http://idp.example.com/keys"), .string("file:///keys"), .int(1), .null] as [JSONValue])
+  func `a discovery document without an https key set is refused`(uri: JSONValue) async throws {
+    let fetcher = ScriptedFetcher(first)
+    fetcher.answer(first.discoveryURL, .success(first.discovery(["jwks_uri": uri])))
+    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+    #expect(fetcher.asked == [first.discoveryURL])
+  }
+
+  @Test func `a fixed key set is read without discovery`() async throws {
+    let bench = try Bench { $0.keys = .jwks(url: Issuer().keysURL) }
+    try await bench.verify(try first.token())
+    #expect(bench.fetcher.asked == [first.keysURL])
+  }
+
+  private static let brokenKeySets: [String] = [
+    #"{"keys":[{"kty":"RSA","kid":"k1","n":"!!!","e":"AQAB"}]}"#,
+    #"{"keys":[{"kty":"RSA","kid":"k1","n":"Dw","e":"AQAB"}]}"#,
+    #"{"keys":[{"kty":"EC","crv":"P-256","kid":"k1","x":"AAAA","y":"AAAA"}]}"#,
+    #"{"keys":{}}"#, #"{}"#, "[]", "", "<html>Sign in</html>", #"{"error":"rate limited"}"#,
+    "[" + String(repeating: "[", count: 100_000),
+  ]
+
+  @Test(arguments: brokenKeySets)
+  func `checks 54 and 68: a broken key set is refused, and the process lives`(body: String) async throws {
+    let fetcher = ScriptedFetcher(first)
+    fetcher.answer(first.keysURL, .success(FetchedBody(status: 200, bytes: Array(body.utf8))))
+    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+  }
+
+  @Test func `check 54: a key set with one key id twice is refused`() async throws {
+    let fetcher = ScriptedFetcher(first)
+    let keys = JSONValue.array([first.jwk, Issuer(key: Keys.otherP256).jwk])
+    fetcher.answer(
+      first.keysURL, .success(FetchedBody(status: 200, bytes: json(.object([JSONMember("keys", keys)])))))
+    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+  }
+
+  @Test(arguments: [
+    .failure(.timedOut), .failure(.redirected), .failure(.tooLarge), .failure(.refusedAddress), .failure(.untrusted),
+    .failure(.closed), .success(FetchedBody(status: 500, bytes: [])), .success(FetchedBody(status: 204, bytes: [])),
+  ] as [Result<FetchedBody, FetchError>])
+  func `check 68: a provider that answers nothing usable is unavailable`(
+    answer: Result<FetchedBody, FetchError>
+  ) async throws {
+    let fetcher = ScriptedFetcher(first)
+    fetcher.answer(first.keysURL, answer)
+    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+  }
+}
