@@ -15,8 +15,8 @@ package struct CallFacts: Sendable {
   package var mayFetchByEmail: Bool
   /// The caller was identified by certificate or key. Unidentified ones never reach administration or merging.
   package var callerIdentified: Bool
-  /// What the tokens of a session opened by this call are issued for.
-  package var audience: String
+  /// Whose tokens the caller may present; sessions opened by it are issued for the first.
+  package var audiences: [String]
   /// Digest of the person's browser session or device as the caller named it.
   package var binding: Digest?
   package var idempotency: IdempotencyClaim?
@@ -27,14 +27,15 @@ package struct CallFacts: Sendable {
   package var fate: Fate
 
   package init(
-    caller: CallerName, mayFetchByEmail: Bool, callerIdentified: Bool, audience: String, binding: Digest? = nil,
+    caller: CallerName, mayFetchByEmail: Bool, callerIdentified: Bool, audiences: [String], binding: Digest? = nil,
     idempotency: IdempotencyClaim? = nil, ipAddress: String = "", userAgent: String = "", deviceID: String = "",
     fate: Fate = Fate()
   ) {
     self.caller = caller
     self.mayFetchByEmail = mayFetchByEmail
     self.callerIdentified = callerIdentified
-    self.audience = audience
+    precondition(!audiences.isEmpty, "a session is issued for somebody")
+    self.audiences = audiences
     self.binding = binding
     self.idempotency = idempotency
     self.ipAddress = ipAddress
@@ -42,6 +43,11 @@ package struct CallFacts: Sendable {
     self.deviceID = deviceID
     self.fate = fate
   }
+}
+
+extension CallFacts {
+  /// What the tokens of a session opened by this call are issued for.
+  package var audience: String { audiences[0] }
 }
 
 /// The idempotency key of a call, as keyed digests (HMAC) that say nothing to who reads the table.

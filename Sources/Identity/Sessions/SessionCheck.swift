@@ -16,7 +16,7 @@ package enum SessionCheck {
   package static func open(
     _ token: IDToken, in facts: Facts, call: CallFacts, now: Timestamp
   ) throws(Failure) -> CallerSession {
-    guard token.audience == call.audience else {
+    guard call.audiences.contains(token.audience) else {
       throw Failure(.invalidIDToken, debug: "token for another audience")
     }
     let caller = try live(facts.session, facts.sessionAccount, now: now)

@@ -29,7 +29,7 @@ package struct SignOut: Sendable {
     switch request {
     case .idToken(let text):
       let token = try environment.tokens.verifyIDToken(text, at: environment.clock.now())
-      guard token.audience == call.audience else {
+      guard call.audiences.contains(token.audience) else {
         throw Failure(.invalidIDToken, debug: "token for another audience")
       }
       return token.sessionID

@@ -34,7 +34,7 @@ struct World: Sendable {
     mayFetchByEmail: Bool = false, audience: String = "app", fate: Fate = Fate()
   ) -> CallFacts {
     CallFacts(
-      caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audience: audience,
+      caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audiences: [audience],
       binding: binding.map { cryptography.sha256(Array($0.utf8)) },
       idempotency: key.map {
         IdempotencyClaim(

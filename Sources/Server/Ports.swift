@@ -1,0 +1,238 @@
+// What the domain needs of the outside, answered by the modules below it.
+
+internal import Crypto
+internal import Identity
+internal import Providers
+internal import Reactor
+internal import Store
+internal import Synchronization
+internal import Tokens
+
+struct SystemClock: Clock {
+  func now() -> Timestamp { Timestamp(millis: wallMillis()) }
+}
+
+struct SystemRandomness: Randomness {
+  func bytes(_ count: Int) -> [UInt8] { Random.bytes(count) }
+}
+
+/// Secrets of the domain, all derived from the master key by purpose (a label under HMAC), so that one file is to be
+/// kept and no key serves two ends.
+struct Vault: Cryptography {
+  private let sealing: SealingKeys
+  private let refresh: Secret
+  private let refreshTag: Secret
+  let idempotency: [UInt8]
+
+  init(masterKey: Secret) throws(CryptoError) {
+    func derived(_ purpose: String) -> [UInt8] { hmacSHA256(key: masterKey, Array("latchkey \(purpose) 1".utf8)) }
+    sealing = try SealingKeys([Secret(copying: derived("sealing"))])
+    refresh = Secret(copying: derived("refresh"))
+    refreshTag = Secret(copying: derived("refresh tag"))
+    idempotency = derived("idempotency")
+  }
+
+  func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
+
+  func successor(of token: [UInt8], family: String) -> [UInt8] {
+    hmacSHA256(key: refresh, token + Array(family.utf8))
+  }
+
+  func refreshTag(of token: [UInt8], family: String) -> [UInt8] {
+    hmacSHA256(key: refreshTag, token + Array(family.utf8))
+  }
+
+  func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { constantTimeEquals(left, right) }
+
+  func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] { sealing.seal(plaintext, context: context) }
+
+  func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? { try? sealing.open(sealed, context: context) }
+
+  func seal(_ secret: Secret, context: [UInt8]) -> [UInt8] { sealing.seal(secret, context: context) }
+
+  func openSecret(_ sealed: [UInt8], context: [UInt8]) throws -> Secret {
+    try sealing.openSecret(sealed, context: context)
+  }
+}
+
+/// Password hashing on bounded workers behind the reactors.
+final class PasswordDesk: Passwords {
+  private let hasher: PasswordHasher
+  private let workers: Workers
+  private let common: CommonPasswords
+
+  init(hasher: PasswordHasher, workers: Workers) {
+    self.hasher = hasher
+    self.workers = workers
+    common = CommonPasswords()
+  }
+
+  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+    let bytes = Array(password.utf8)
+    return try await work { [hasher] in
+      // A call that was given up while it waited costs nothing.
+      guard !fate.isCancelled else { return PasswordCheck(matches: false) }
+      let matches = hasher.verify(bytes, against: hash ?? hasher.dummy)
+      guard let hash, matches else { return PasswordCheck(matches: false) }
+      let upgraded = hasher.needsUpgrade(hash) ? try? hasher.hash(bytes) : nil
+      return PasswordCheck(matches: true, upgradedHash: upgraded)
+    }
+  }
+
+  func hash(_ password: String, fate: Fate) async throws -> String {
+    let bytes = Array(password.utf8)
+    let hash = try await work { [hasher] () -> String? in fate.isCancelled ? nil : try? hasher.hash(bytes) }
+    guard let hash else {
+      throw fate.isCancelled ? Failure(.cancelled) : Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
+    }
+    return hash
+  }
+
+  func isCommon(_ password: String) -> Bool { common.contains(password) }
+
+  private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
+    do {
+      return try await workers.run(body)
+    } catch is Workers.Full {
+      throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
+    }
+  }
+}
+
+/// Our own tokens, under the key ring of the moment.
+final class TokenDesk: Identity.Tokens {
+  private let ring: Mutex<KeyRing>
+  private let issuer: String
+
+  init(ring: KeyRing, issuer: String) {
+    self.ring = Mutex(ring)
+    self.issuer = issuer
+  }
+
+  private var keys: KeyRing { ring.withLock { $0 } }
+
+  func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
+
+  func mintIDToken(_ token: IDToken) throws -> String {
+    var claims = IDTokenClaims(
+      issuer: issuer, audience: token.audience, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
+      expiresAt: token.expiresAt.seconds, authenticatedAt: token.authTime.seconds, sessionID: token.sessionID,
+      methods: token.methods, signInProvider: token.signInProviderID)
+    claims.email = token.email
+    claims.emailVerified = token.emailVerified
+    claims.phoneNumber = token.phoneNumber
+    claims.name = token.name
+    claims.picture = token.picture
+    claims.secondFactor = token.signInSecondFactor
+    claims.identities = TokenDesk.identities(token.identities)
+    if !token.customClaimsJSON.isEmpty { claims.customClaims = try CustomClaims(validating: token.customClaimsJSON) }
+    return try keys.sign(claims.encoded(), .idToken, at: token.issuedAt.seconds)
+  }
+
+  func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
+    let claims: IDTokenClaims
+    do {
+      claims = try IDTokenClaims(try keys.verify(token, .idToken, at: now.seconds))
+      // The audience is compared with the caller's own by the domain.
+      try claims.check(issuer: issuer, audiences: [claims.audience], now: now.seconds)
+    } catch {
+      throw TokenDesk.failure(error, .invalidIDToken, "Sign in again.")
+    }
+    var verified = IDToken(
+      accountID: claims.accountID, audience: claims.audience, sessionID: claims.sessionID,
+      issuedAt: Timestamp(millis: claims.issuedAt * 1_000), expiresAt: Timestamp(millis: claims.expiresAt * 1_000),
+      authTime: Timestamp(millis: claims.authenticatedAt * 1_000), methods: claims.methods,
+      signInProviderID: claims.signInProvider)
+    verified.email = claims.email
+    verified.emailVerified = claims.emailVerified
+    verified.signInSecondFactor = claims.secondFactor
+    return verified
+  }
+
+  func claimsJSON(_ token: String) throws -> String { String(decoding: try JWS(token).payload, as: UTF8.self) }
+
+  func mintCustomToken(_ token: CustomToken) throws -> String {
+    let claims = token.claimsJSON.isEmpty ? CustomClaims.none : try CustomClaims(validating: token.claimsJSON)
+    let custom = CustomTokenClaims(
+      issuer: issuer, audience: issuer, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
+      expiresAt: token.expiresAt.seconds, claims: claims)
+    return try keys.sign(custom.encoded(), .customToken, at: token.issuedAt.seconds)
+  }
+
+  func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
+    do {
+      let claims = try CustomTokenClaims(try keys.verify(token, .customToken, at: now.seconds))
+      try claims.check(issuer: issuer, audience: issuer, now: now.seconds)
+      return CustomToken(
+        accountID: claims.accountID, issuedAt: Timestamp(millis: claims.issuedAt * 1_000),
+        expiresAt: Timestamp(millis: claims.expiresAt * 1_000),
+        claimsJSON: claims.claims.isEmpty ? "" : claims.claims.json)
+    } catch {
+      throw TokenDesk.failure(error, .invalidCustomToken, "Ask for a new custom token.")
+    }
+  }
+
+  func validateCustomClaims(_ json: String, field: String) throws {
+    do {
+      _ = try CustomClaims(validating: json)
+    } catch {
+      switch error {
+      case .malformed: throw Failure(.invalidField, field: field, hint: "It must be a JSON object.")
+      case .tooLarge:
+        throw Failure(.claimsTooLarge, field: field, hint: "At most \(CustomClaims.byteCountMax) bytes.")
+      case .forbidden(let name): throw Failure(.forbiddenClaim, field: field, hint: "\(name) is reserved.")
+      }
+    }
+  }
+
+  private static func identities(_ keys: [IdentityKey]) -> [IDTokenClaims.Identity] {
+    var order: [String] = []
+    var subjects: [String: [String]] = [:]
+    for key in keys {
+      if subjects[key.providerID] == nil { order.append(key.providerID) }
+      subjects[key.providerID, default: []].append(key.subject)
+    }
+    return order.map { IDTokenClaims.Identity(providerID: $0, subjects: subjects[$0]!) }
+  }
+
+  private static func failure(_ error: TokenError, _ reason: Failure.Reason, _ hint: String) -> Failure {
+    Failure(error == .expired ? .tokenExpired : reason, hint: hint, debug: "\(error)")
+  }
+}
+
+/// The providers' verdicts in the domain's words.
+struct ProviderDesk: Identity.Providers {
+  private let registry: Registry
+
+  init(_ registry: Registry) { self.registry = registry }
+
+  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
+    let presented = PresentedToken(
+      idToken: token.idToken, accessToken: token.accessToken, rawNonce: token.rawNonce)
+    do {
+      let verified = try await registry.verify(presented, of: token.providerID, at: now)
+      return VerifiedCredential(
+        assertion: verified.assertion,
+        singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) })
+    } catch let refusal as ProviderRefusal {
+      throw ProviderDesk.failure(refusal)
+    }
+  }
+
+  private static func failure(_ refusal: ProviderRefusal) -> Failure {
+    let field = "credential.provider_token"
+    return switch refusal {
+    case .notEnabled: Failure(.operationNotAllowed, field: field, hint: "The provider is not enabled.")
+    case .invalid(let why):
+      Failure(.invalidCredential, field: field, hint: "The provider's token is not good here.", debug: why)
+    case .expired: Failure(.invalidCredential, field: field, hint: "The provider's token has expired; get a new one.")
+    case .missingOrInvalidNonce:
+      Failure(.missingOrInvalidNonce, field: field + ".raw_nonce", hint: "It must be the nonce of the ID token.")
+    case .audienceUnverifiable(let hint): Failure(.audienceUnverifiable, field: field, hint: hint)
+    case .unavailable(let why):
+      Failure(
+        .providerUnavailable, field: field, hint: "The provider's keys cannot be had now; try again.",
+        retryAfterMillis: 5_000, debug: why)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+internal import Identity
+internal import Wire
+
+/// latchkey.v1.AccountService: the life of an account around the five calls.
+package struct AccountService: Sendable {
+  package static let name = "latchkey.v1.AccountService"
+  private let desk: Desk
+
+  package init(_ desk: Desk) { self.desk = desk }
+
+  package var methods: [Method] { [create, get, delete] }
+
+  private var create: Method {
+    .unary("/\(AccountService.name)/Create", CreateRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let order = CreateAccountRequest(
+        email: try Shape.email(request.email, "email"), password: try Shape.password(request.password, "password"),
+        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
+        photoURL: try Shape.text(request.photoURL, "photo_url", bytesMax: Shape.urlBytesMax))
+      let create = CreateAccount(desk.environment)
+      return .task { CreateResponse(outcome: .session(Wire.Session(try await create(order, call)))) }
+    }
+  }
+
+  private var get: Method {
+    .unary("/\(AccountService.name)/Get", GetRequest.self) { request, message, context, arena in
+      let call = try desk.facts(context, message)
+      let reading = try GetAccount(
+        desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try desk.read(reading, arena) { GetResponse(account: Wire.Account($0)) }
+    }
+  }
+
+  private var delete: Method {
+    .unary("/\(AccountService.name)/Delete", DeleteRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let idToken = try Shape.token(request.idToken, "id_token")
+      let delete = DeleteAccount(desk.environment)
+      return .task {
+        try await delete(idToken: idToken, call)
+        return DeleteResponse()
+      }
+    }
+  }
+}

@@ -1,0 +1,94 @@
+internal import Identity
+internal import Wire
+
+/// latchkey.v1.AuthService: the five calls this service exists for.
+package struct AuthService: Sendable {
+  package static let name = "latchkey.v1.AuthService"
+  private let desk: Desk
+
+  package init(_ desk: Desk) { self.desk = desk }
+
+  package var methods: [Method] { [signIn, link, unlink, reauthenticate, fetchProviders] }
+
+  private var signIn: Method {
+    .unary("/\(AuthService.name)/SignIn", Wire.SignInRequest.self) { request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+      let credential = try Shape.credential(request.credential)
+      let order = Identity.SignInRequest(
+        credential: credential,
+        pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.tokenBytesMax),
+        existingOnly: request.existingOnly, claimAddress: request.claimAddress)
+      let signIn = SignIn(desk.environment)
+      return .task {
+        switch try await signIn(order, call) {
+        case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant, credential)))
+        case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict, credential)))
+        case .secondFactorRequired(let required):
+          SignInResponse(outcome: .secondFactorRequired(.init(required, credential)))
+        }
+      }
+    }
+  }
+
+  private var link: Method {
+    .unary("/\(AuthService.name)/Link", Wire.LinkRequest.self) { request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+      let idToken = try Shape.token(request.idToken, "id_token")
+      let credential = try Shape.credential(request.credential)
+      let link = Link(desk.environment)
+      return .task {
+        switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {
+        case .session(let grant, let alreadyLinked):
+          LinkResponse(outcome: .session(Wire.Session(grant, credential)), alreadyLinked: alreadyLinked)
+        case .credentialInUse(let conflict): LinkResponse(outcome: .credentialInUse(.init(conflict, credential)))
+        case .secondFactorRequired(let required):
+          LinkResponse(outcome: .secondFactorRequired(.init(required, credential)))
+        }
+      }
+    }
+  }
+
+  private var unlink: Method {
+    .unary("/\(AuthService.name)/Unlink", Wire.UnlinkRequest.self) { request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let order = Identity.UnlinkRequest(
+        idToken: try Shape.token(request.idToken, "id_token"),
+        providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax))
+      let unlink = Unlink(desk.environment)
+      return .task { UnlinkResponse(session: Wire.Session(try await unlink(order, call))) }
+    }
+  }
+
+  private var reauthenticate: Method {
+    .unary("/\(AuthService.name)/Reauthenticate", Wire.ReauthenticateRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let idToken = try Shape.token(request.idToken, "id_token")
+      let credential = try Shape.credential(request.credential)
+      let reauthenticate = Reauthenticate(desk.environment)
+      return .task {
+        let order = Identity.ReauthenticateRequest(idToken: idToken, credential: credential)
+        return switch try await reauthenticate(order, call) {
+        case .session(let grant): ReauthenticateResponse(outcome: .session(Wire.Session(grant, credential)))
+        case .secondFactorRequired(let required):
+          ReauthenticateResponse(outcome: .secondFactorRequired(.init(required, credential)))
+        }
+      }
+    }
+  }
+
+  private var fetchProviders: Method {
+    .unary("/\(AuthService.name)/FetchProviders", Wire.FetchProvidersRequest.self) { request, message, context, arena in
+      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let subject: Identity.FetchProvidersRequest
+      switch request.subject {
+      case .email(let address): subject = .email(try Shape.email(address, "email"))
+      case .pendingToken(let handle): subject = .pendingToken(try Shape.token(handle, "pending_token"))
+      case nil: throw Shape.invalid("subject", "It must be an address or a pending token.")
+      }
+      return try desk.read(FetchProviders(desk.environment, subject, call), arena) { FetchProvidersResponse($0) }
+    }
+  }
+}

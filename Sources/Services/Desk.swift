@@ -1,0 +1,44 @@
+internal import GRPC
+package import Admission
+package import Identity
+internal import Store
+internal import Wire
+
+/// What every service of the product works with: the domain, and the making of a call's facts.
+package struct Desk: Sendable {
+  let environment: Environment
+  private let idempotencyKeys: IdempotencyKeys
+
+  package init(_ environment: Environment, idempotencyKeys: IdempotencyKeys) {
+    self.environment = environment
+    self.idempotencyKeys = idempotencyKeys
+  }
+
+  /// The facts of one call. `idempotencyKey` is nil where the method takes none, empty where the client gave none.
+  func facts(
+    _ context: CallContext, _ message: Message, client: ClientContext? = nil, binding: String = "",
+    idempotencyKey: String? = nil
+  ) throws -> CallFacts {
+    let client = try Shape.client(client)
+    var facts = CallFacts(
+      caller: context.caller.name, mayFetchByEmail: context.caller.mayFetchByEmail,
+      callerIdentified: context.caller.isIdentified, audiences: context.caller.audiences,
+      ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID, fate: context.fate)
+    facts.binding = try Shape.binding(binding).map(environment.cryptography.sha256)
+    if let key = idempotencyKey, !key.isEmpty {
+      _ = try Shape.text(key, "idempotency_key", bytesMax: Shape.idempotencyKeyBytesMax)
+      facts.idempotency = IdempotencyClaim(
+        key: idempotencyKeys.key(caller: context.caller.name, method: context.path, key: key),
+        request: idempotencyKeys.request(Array(message.bytes[message.start..<message.end])))
+    }
+    return facts
+  }
+
+  /// Answers on the spot where the store can, and as a task where it has to wait.
+  func read<R: Reading>(
+    _ reading: R, _ arena: Arena, _ encode: @escaping @Sendable (R.Answer) -> some WireEncodable
+  ) throws -> Work {
+    if let answer = try environment.readNow(reading) { return .answer(encode(answer).encode(arena: arena)) }
+    return .task { [environment] in encode(try await environment.read(reading)) }
+  }
+}

@@ -1,0 +1,120 @@
+internal import Identity
+internal import Store
+internal import Wire
+
+// The domain's answers as wire messages.
+
+extension Wire.Account {
+  init(_ state: AccountState) {
+    let account = state.account
+    self.init(
+      accountID: account.id, email: account.email ?? "", emailVerified: account.emailProved,
+      phoneNumber: account.phoneNumber ?? "", displayName: account.displayName, photoURL: account.photoURL,
+      anonymous: account.anonymous, disabled: account.disabled, createdAtMillis: account.createdAt.millis,
+      lastSignInAtMillis: account.lastSignInAt?.millis, providers: Wire.Account.providers(state),
+      secondFactors: state.factors.map(SecondFactorHint.init), customClaimsJSON: account.customClaimsJSON)
+  }
+
+  private static func providers(_ state: AccountState) -> [LinkedProvider] {
+    let account = state.account
+    var providers: [LinkedProvider] = []
+    if account.passwordHash != nil {
+      providers.append(
+        LinkedProvider(
+          providerID: "password", subject: account.email ?? "", email: account.email ?? "",
+          linkedAtMillis: account.passwordSetAt?.millis))
+    }
+    if let number = account.phoneNumber {
+      providers.append(LinkedProvider(providerID: "phone", subject: number, phoneNumber: number))
+    }
+    return providers + state.identities.map { identity in
+      LinkedProvider(
+        providerID: identity.key.providerID, subject: identity.key.subject, email: identity.email ?? "",
+        displayName: identity.displayName, photoURL: identity.photoURL, linkedAtMillis: identity.linkedAt.millis)
+    }
+  }
+}
+
+extension SecondFactorHint {
+  init(_ factor: FactorRecord) {
+    self.init(
+      factorID: factor.id, kind: factor.kind.rawValue, displayName: factor.displayName,
+      maskedPhoneNumber: factor.phoneNumber.map(SecondFactorHint.masked) ?? "",
+      enrolledAtMillis: factor.enrolledAt.millis)
+  }
+
+  /// Enough to recognise one's own number, too little to learn another's.
+  static func masked(_ number: String) -> String {
+    let shown = 4
+    guard number.count > shown else { return String(repeating: "*", count: number.count) }
+    return "+" + String(repeating: "*", count: number.count - shown - 1) + number.suffix(shown)
+  }
+}
+
+extension Wire.Session {
+  /// `credential` is what the caller presented: the provider's own tokens are handed back, and kept nowhere. A repeated
+  /// call has no user info and gets none of them.
+  init(_ grant: SessionGrant, _ credential: Identity.Credential? = nil) {
+    self.init(
+      idToken: grant.idToken, idTokenExpiresAtMillis: grant.idTokenExpiresAt.millis,
+      refreshToken: grant.refreshToken, account: Wire.Account(grant.account), isNewAccount: grant.isNewAccount,
+      additionalUserInfo: grant.userInfo.map(AdditionalUserInfo.init),
+      providerCredential: grant.userInfo == nil ? nil : credential?.providersOwn,
+      revokedProviderIDs: grant.revokedProviderIDs, sessionID: grant.sessionID,
+      refreshTokenExpiresAtMillis: grant.refreshTokenExpiresAt.millis)
+  }
+}
+
+extension Identity.Credential {
+  /// The provider's own tokens, where the credential brought any.
+  var providersOwn: ProviderCredential? {
+    guard case .providerToken(let token) = self else { return nil }
+    return ProviderCredential(
+      providerID: token.providerID, accessToken: token.accessToken, idToken: token.idToken, secret: token.tokenSecret)
+  }
+}
+
+extension AdditionalUserInfo {
+  init(_ info: UserInfo) {
+    self.init(providerID: info.providerID, username: info.username, profileJSON: info.profileJSON)
+  }
+}
+
+extension Wire.AccountExists {
+  init(_ conflict: Identity.AccountExists, _ credential: Identity.Credential) {
+    self.init(
+      email: conflict.email, providerIDs: conflict.providerIDs, signInMethods: conflict.methods,
+      pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
+      providerCredential: credential.providersOwn, additionalUserInfo: conflict.userInfo.map(AdditionalUserInfo.init),
+      reason: conflict.reason.rawValue, canClaimAddress: conflict.canClaimAddress)
+  }
+}
+
+extension Wire.CredentialInUse {
+  init(_ conflict: Identity.CredentialInUse, _ credential: Identity.Credential) {
+    self.init(
+      email: conflict.email ?? "", pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
+      providerCredential: credential.providersOwn)
+  }
+}
+
+extension Wire.SecondFactorRequired {
+  init(_ required: Identity.SecondFactorRequired, _ credential: Identity.Credential) {
+    self.init(
+      pendingToken: required.handle, hints: required.factors.map(SecondFactorHint.init),
+      expiresAtMillis: required.expiresAt.millis, providerCredential: credential.providersOwn,
+      additionalUserInfo: required.userInfo.map(AdditionalUserInfo.init))
+  }
+}
+
+extension Wire.FetchProvidersResponse {
+  init(_ answer: ProvidersAnswer) {
+    self.init(
+      registered: answer.registered, providerIDs: answer.providerIDs, signInMethods: answer.methods,
+      pending: answer.pending.map { held in
+        PendingCredential(
+          purpose: held.purpose.rawValue, providerID: held.providerID, email: held.email ?? "",
+          username: held.username, displayName: held.displayName, expiresAtMillis: held.expiresAt.millis)
+      })
+  }
+}

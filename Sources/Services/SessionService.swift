@@ -1,0 +1,65 @@
+internal import Identity
+internal import Wire
+
+/// latchkey.v1.SessionService: keeping, checking and ending a session.
+package struct SessionService: Sendable {
+  package static let name = "latchkey.v1.SessionService"
+  private let desk: Desk
+  private let signingKeys: @Sendable () -> String
+
+  /// - Parameter signingKeys: the JSON Web Key Set as it is now.
+  package init(_ desk: Desk, signingKeys: @escaping @Sendable () -> String) {
+    self.desk = desk
+    self.signingKeys = signingKeys
+  }
+
+  package var methods: [Method] { [refresh, signOut, verifyIDToken, getSigningKeys] }
+
+  private var refresh: Method {
+    .unary("/\(SessionService.name)/Refresh", RefreshRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      let token = try Shape.token(request.refreshToken, "refresh_token")
+      let refresh = Refresh(desk.environment)
+      return .task { RefreshResponse(session: Wire.Session(try await refresh(token, call))) }
+    }
+  }
+
+  private var signOut: Method {
+    .unary("/\(SessionService.name)/SignOut", Wire.SignOutRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      let order: Identity.SignOutRequest
+      switch (request.idToken.isEmpty, request.refreshToken.isEmpty) {
+      case (false, true): order = .idToken(try Shape.token(request.idToken, "id_token"))
+      case (true, false): order = .refreshToken(try Shape.token(request.refreshToken, "refresh_token"))
+      case (true, true): throw Shape.invalid("id_token", "An ID token or a refresh token must be given.")
+      case (false, false): throw Shape.invalid("refresh_token", "Only one of the two tokens may be given.")
+      }
+      let signOut = SignOut(desk.environment)
+      return .task {
+        try await signOut(order, call)
+        return SignOutResponse()
+      }
+    }
+  }
+
+  private var verifyIDToken: Method {
+    .unary("/\(SessionService.name)/VerifyIdToken", VerifyIdTokenRequest.self) { request, message, context, arena in
+      let call = try desk.facts(context, message)
+      let reading = try VerifyIDToken(
+        desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try desk.read(reading, arena) { status in
+        switch status {
+        case .active(let accountID, let claims):
+          VerifyIdTokenResponse(active: true, accountID: accountID, claimsJSON: claims)
+        case .inactive(let reason): VerifyIdTokenResponse(inactiveReason: reason.rawValue)
+        }
+      }
+    }
+  }
+
+  private var getSigningKeys: Method {
+    .unary("/\(SessionService.name)/GetSigningKeys", GetSigningKeysRequest.self) { _, _, _, arena in
+      .answer(GetSigningKeysResponse(jwksJSON: signingKeys()).encode(arena: arena))
+    }
+  }
+}

@@ -1,0 +1,106 @@
+internal import Admission
+internal import Identity
+internal import Store
+internal import Text
+internal import Wire
+
+/// The shape of a request, before any look-up: what is missing, too long or not what it should be is refused with the
+/// field's name. Limits are in bytes of UTF-8; text that is no UTF-8 or holds a NUL was refused by Wire.
+enum Shape {
+  static let tokenBytesMax = 16_384
+  static let idempotencyKeyBytesMax = 255
+  static let bindingBytes = 16...256
+  static let displayNameBytesMax = 256
+  static let urlBytesMax = 2_048
+  static let providerIDBytesMax = 72
+  static let subjectBytesMax = 255
+  static let ipAddressBytesMax = 64
+  static let userAgentBytesMax = 512
+  static let deviceIDBytesMax = 128
+  /// Far above what is worth hashing; the policy's own limit is at most this.
+  static let passwordBytesMax = 1_024
+
+  static func invalid(_ field: String, _ hint: String) -> Failure { Failure(.invalidField, field: field, hint: hint) }
+
+  static func text(_ text: String, _ field: String, bytesMax: Int) throws -> String {
+    guard text.utf8.count <= bytesMax else { throw invalid(field, "At most \(bytesMax) bytes.") }
+    return text
+  }
+
+  static func required(_ text: String, _ field: String, bytesMax: Int) throws -> String {
+    guard !text.isEmpty else { throw invalid(field, "It must not be empty.") }
+    return try Shape.text(text, field, bytesMax: bytesMax)
+  }
+
+  static func token(_ token: String, _ field: String) throws -> String {
+    try required(token, field, bytesMax: tokenBytesMax)
+  }
+
+  static func email(_ address: String, _ field: String) throws -> String {
+    do {
+      return try normaliseEmail(address)
+    } catch {
+      throw Failure(.invalidEmail, field: field, hint: "It is not an e-mail address that can be used here.")
+    }
+  }
+
+  static func phoneNumber(_ number: String, _ field: String) throws -> String {
+    do {
+      return try e164(number)
+    } catch {
+      throw Failure(.invalidPhoneNumber, field: field, hint: "A number begins with + and its country code (E.164).")
+    }
+  }
+
+  static func password(_ password: String, _ field: String) throws -> String {
+    _ = try required(password, field, bytesMax: passwordBytesMax)
+    return normalisePassword(password)
+  }
+
+  static func credential(_ credential: Wire.Credential?) throws -> Identity.Credential {
+    guard let kind = credential?.kind else { throw invalid("credential", "It must be one of its kinds.") }
+    switch kind {
+    case .password(let password):
+      return .password(
+        email: try email(password.email, "credential.password.email"),
+        password: try Shape.password(password.password, "credential.password.password"))
+    case .providerToken(let token): return .providerToken(try providerToken(token))
+    case .customToken(let token): return .customToken(try Shape.token(token.token, "credential.custom_token.token"))
+    case .anonymous: return .anonymous
+    case .pendingToken(let handle): return .pendingToken(try token(handle, "credential.pending_token"))
+    case .authorizationResponse, .phoneCode, .emailLink:
+      throw Failure(
+        .operationNotAllowed, field: "credential", hint: "This way of signing in is not enabled on this server.")
+    }
+  }
+
+  private static func providerToken(_ token: Wire.ProviderTokenCredential) throws -> Identity.ProviderToken {
+    let path = "credential.provider_token."
+    let presented = ProviderToken(
+      providerID: try required(token.providerID, path + "provider_id", bytesMax: providerIDBytesMax),
+      idToken: try text(token.idToken, path + "id_token", bytesMax: tokenBytesMax),
+      accessToken: try text(token.accessToken, path + "access_token", bytesMax: tokenBytesMax),
+      tokenSecret: try text(token.tokenSecret, path + "token_secret", bytesMax: tokenBytesMax),
+      rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax))
+    guard !presented.idToken.isEmpty || !presented.accessToken.isEmpty else {
+      throw invalid(path + "id_token", "An ID token or an access token must be given.")
+    }
+    return presented
+  }
+
+  static func client(_ client: ClientContext?) throws -> ClientContext {
+    guard let client else { return ClientContext() }
+    _ = try text(client.ipAddress, "client.ip_address", bytesMax: ipAddressBytesMax)
+    _ = try text(client.userAgent, "client.user_agent", bytesMax: userAgentBytesMax)
+    _ = try text(client.deviceID, "client.device_id", bytesMax: deviceIDBytesMax)
+    return client
+  }
+
+  static func binding(_ binding: String) throws -> [UInt8]? {
+    guard !binding.isEmpty else { return nil }
+    guard bindingBytes.contains(binding.utf8.count) else {
+      throw invalid("binding", "\(bindingBytes.lowerBound) to \(bindingBytes.upperBound) bytes that nobody can guess.")
+    }
+    return Array(binding.utf8)
+  }
+}
