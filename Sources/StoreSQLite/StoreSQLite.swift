@@ -1,1 +1,134 @@
-// StoreSQLite
+// StoreSQLite: the embedded store, one file of SQLite in WAL mode.
+//
+// Owns: the file and its lock, the schema and its migrations, the one writing thread with group commit, the read-only
+// connections of the reactors, and the reading thread that serves everybody else.
+// Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log.
+// Read next: Writer.swift (group commit), Reader.swift (snapshots), Migrations.swift (the schema).
+
+import Glibc
+package import Store
+import Synchronization
+
+/// A store in one file, owned by one process.
+package final class SQLiteStore: Store {
+  private let path: String
+  private let options: Options
+  private let writing: Inbox<WriteOrder>
+  private let reading: Inbox<ReadOrder>
+  private let progress = Progress()
+  private let isClosed = Atomic<Bool>(false)
+  private let threadReader: ThreadSlot<Reader>
+
+  /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
+  /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
+  package init(path: String, options: Options = Options()) throws(StoreError) {
+    self.path = path
+    self.options = options
+    writing = try Inbox(jobsMax: options.queueMax)
+    reading = try Inbox(jobsMax: options.queueMax)
+    threadReader = try ThreadSlot()
+    let lock = try LockFile(path: path + ".lock")
+    do throws(Failure) {
+      try LockFile.createPrivately(path)
+      let connection = try Connection.writer(path: path, options: options)
+      try Migrations.run(on: connection)
+      let writer = try Writer(connection, lock: lock, inbox: writing, options: options, progress: progress)
+      let server = ReadServer(try Reader(path: path, options: options), inbox: reading)
+      try startThread { writer.run() }
+      try startThread { server.run() }
+    } catch {
+      writing.close()
+      reading.close()
+      throw error.storeError
+    }
+  }
+
+  deinit {
+    writing.close()
+    reading.close()
+  }
+
+  /// Version and source id of the library: a report of trouble with the file starts with these.
+  package static var version: String { Connection.libraryVersion }
+
+  /// Changes that wait for the writing thread.
+  package var queuedCount: Int { writing.count }
+
+  /// Transactions committed by the writing thread since the store was opened.
+  package var transactionCount: Int { progress.transactions.load(ordering: .relaxed) }
+
+  package func attachThread() throws {
+    try ensureOpen()
+    guard threadReader.value == nil else { return }
+    do throws(Failure) {
+      threadReader.value = try Reader(path: path, options: options)
+    } catch {
+      throw error.storeError
+    }
+  }
+
+  package func detachThread() { threadReader.value = nil }
+
+  package func endTurn() { threadReader.value?.endSnapshot() }
+
+  package func now(_ query: Query) throws -> Facts? {
+    guard let reader = threadReader.value else { return nil }
+    try ensureOpen()
+    do throws(Failure) {
+      return try reader.facts(query)
+    } catch {
+      throw error.storeError
+    }
+  }
+
+  package func load(_ query: Query) async throws -> Facts {
+    if let reader = threadReader.value {
+      reader.endSnapshot()
+      try ensureOpen()
+      do throws(Failure) {
+        return try reader.facts(query)
+      } catch {
+        throw error.storeError
+      }
+    }
+    return try await withCheckedThrowingContinuation { continuation in
+      reading.push(ReadOrder(query: query, answer: continuation), orRefuse: continuation)
+    }
+  }
+
+  package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+    try await withCheckedThrowingContinuation { continuation in
+      writing.push(.change(ChangeOrder(change: change, fate: fate, answer: continuation)), orRefuse: continuation)
+    }
+  }
+
+  package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
+    try await withCheckedThrowingContinuation { continuation in
+      writing.push(.sweep(at: now, rowsMax: rowsMax, continuation), orRefuse: continuation)
+    }
+  }
+
+  /// What `PRAGMA integrity_check` says; `["ok"]` for a sound file. Reads the whole file on the writing thread.
+  package func integrityCheck() async throws -> [String] {
+    try await withCheckedThrowingContinuation { continuation in
+      writing.push(.integrityCheck(continuation), orRefuse: continuation)
+    }
+  }
+
+  /// The reading thread goes first, so that the writer's connection is the last and leaves an empty WAL behind. Threads
+  /// that are still attached keep their connection until they detach, and are told `.closed`.
+  package func close() async {
+    isClosed.store(true, ordering: .releasing)
+    await reading.closeAndWait()
+    await writing.closeAndWait()
+  }
+
+  private func ensureOpen() throws(StoreError) {
+    if isClosed.load(ordering: .acquiring) { throw .closed }
+  }
+}
+
+/// What the writing thread counts for others to read.
+final class Progress: Sendable {
+  let transactions = Atomic<Int>(0)
+}

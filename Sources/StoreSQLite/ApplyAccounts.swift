@@ -1,0 +1,138 @@
+import Store
+
+// Accounts and what hangs on them. Whatever is added to or taken from an account is counted in its row, which also
+// refuses a child of an account that is gone.
+
+extension Writer {
+  func insert(_ account: AccountRecord) throws(Failure) {
+    let statement = try connection.statement(
+      """
+      INSERT INTO accounts (email, email_proof, email_proof_provider_id, email_source, phone_number, display_name,
+        photo_url, custom_claims, password_hash, password_set_at, email_link, anonymous, disabled,
+        made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, id, version)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """)
+    try bind(account, to: statement).runInsert()
+  }
+
+  func update(_ account: AccountRecord) throws(Failure) -> Bool {
+    let statement = try connection.statement(
+      """
+      UPDATE accounts SET email = ?, email_proof = ?, email_proof_provider_id = ?, email_source = ?, phone_number = ?,
+        display_name = ?, photo_url = ?, custom_claims = ?, password_hash = ?, password_set_at = ?, email_link = ?,
+        anonymous = ?, disabled = ?, made_by_administrator = ?, tokens_valid_after = ?, created_at = ?,
+        last_sign_in_at = ?, version = version + 1
+      WHERE id = ? AND version = ?
+      """)
+    return try bind(account, to: statement).runHitsRow()
+  }
+
+  private func bind(_ account: AccountRecord, to statement: Statement) -> Statement {
+    statement.bind(account.email).bind(account.emailProof?.rawValue).bind(account.emailProofProviderID)
+      .bind(account.emailSource).bind(account.phoneNumber).bind(account.displayName).bind(account.photoURL)
+      .bind(account.customClaimsJSON).bind(account.passwordHash).bind(account.passwordSetAt).bind(account.emailLink)
+      .bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
+      .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt).bind(account.id)
+      .bind(account.version)
+  }
+
+  func raiseVersion(of id: String, from version: Int64) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET version = version + 1 WHERE id = ? AND version = ?")
+      .bind(id).bind(version).runHitsRow()
+  }
+
+  func touch(_ id: String, _ at: Timestamp) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET last_sign_in_at = ? WHERE id = ? AND disabled = 0")
+      .bind(at).bind(id).runHitsRow()
+  }
+
+  func deleteAccount(_ id: String, _ version: Int64) throws(Failure) -> Bool {
+    guard
+      try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ?").bind(id).bind(version).runHitsRow()
+    else { return false }
+    try connection.statement("DELETE FROM identities WHERE account_id = ?").bind(id).run()
+    try connection.statement("DELETE FROM factors WHERE account_id = ?").bind(id).run()
+    try connection.statement("DELETE FROM unlinks WHERE account_id = ?").bind(id).run()
+    try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
+    try deletePendings(of: id, except: nil)
+    return true
+  }
+
+  // MARK: Identities
+
+  func insert(_ identity: IdentityRecord) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      INSERT INTO identities (provider_id, subject, account_id, email, tier, display_name, photo_url, username,
+        linked_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.accountID).bind(identity.email)
+      .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
+      .bind(identity.linkedAt).runInsert()
+    return try countIdentities(of: identity.accountID, by: 1)
+  }
+
+  func update(_ identity: IdentityRecord) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE identities SET email = ?, tier = ?, display_name = ?, photo_url = ?, username = ?
+      WHERE account_id = ? AND provider_id = ? AND subject = ?
+      """
+    ).bind(identity.email).bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL)
+      .bind(identity.username).bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject)
+      .runHitsRow()
+  }
+
+  func delete(_ key: IdentityKey, of accountID: String) throws(Failure) -> Bool {
+    let isGone = try connection.statement(
+      "DELETE FROM identities WHERE account_id = ? AND provider_id = ? AND subject = ?"
+    ).bind(accountID).bind(key.providerID).bind(key.subject).runHitsRow()
+    return isGone ? try countIdentities(of: accountID, by: -1) : false
+  }
+
+  private func countIdentities(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET identity_count = identity_count + ? WHERE id = ?")
+      .bind(delta).bind(accountID).runHitsRow()
+  }
+
+  // MARK: Unlinks and factors
+
+  /// A second unlink of the same identity only moves the moment.
+  func remember(_ unlink: UnlinkRecord) throws(Failure) -> Bool {
+    if try connection.statement(
+      "UPDATE unlinks SET unlinked_at = ? WHERE account_id = ? AND provider_id = ? AND subject = ?"
+    ).bind(unlink.at).bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).runHitsRow() {
+      return true
+    }
+    try connection.statement(
+      "INSERT INTO unlinks (account_id, provider_id, subject, unlinked_at) VALUES (?, ?, ?, ?)"
+    ).bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at).runInsert()
+    return try countUnlinks(of: unlink.accountID, by: 1)
+  }
+
+  func forget(_ key: IdentityKey, of accountID: String) throws(Failure) {
+    if try connection.statement("DELETE FROM unlinks WHERE account_id = ? AND provider_id = ? AND subject = ?")
+      .bind(accountID).bind(key.providerID).bind(key.subject).runHitsRow()
+    {
+      _ = try countUnlinks(of: accountID, by: -1)
+    }
+  }
+
+  private func countUnlinks(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET unlink_count = unlink_count + ? WHERE id = ?")
+      .bind(delta).bind(accountID).runHitsRow()
+  }
+
+  func insert(_ factor: FactorRecord) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      INSERT INTO factors (id, account_id, kind, display_name, phone_number, sealed_secret, enrolled_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(factor.id).bind(factor.accountID).bind(factor.kind.rawValue).bind(factor.displayName)
+      .bind(factor.phoneNumber).bind(factor.sealedSecret).bind(factor.enrolledAt).runInsert()
+    return try connection.statement("UPDATE accounts SET factor_count = factor_count + 1 WHERE id = ?")
+      .bind(factor.accountID).runHitsRow()
+  }
+}

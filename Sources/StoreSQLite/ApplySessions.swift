@@ -1,0 +1,66 @@
+import Store
+
+extension Writer {
+  func insert(_ session: SessionRecord) throws(Failure) {
+    try connection.statement(
+      """
+      INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
+        sign_in_provider_id, methods, second_factor, audience, created_at, last_used_at, idle_expires_at, expires_at,
+        closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
+      .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
+      .bind(session.methodLines).bind(session.secondFactor).bind(session.audience).bind(session.createdAt)
+      .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
+      .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
+      .bind(session.endsAt).runInsert()
+  }
+
+  func rotate(
+    _ id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp
+  ) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = ?1, rotated_at = ?2, last_used_at = ?2,
+        idle_expires_at = ?3, ends_at = min(?3, expires_at)
+      WHERE id = ?4 AND refresh_digest = ?5 AND closed_at IS NULL AND ends_at > ?2
+      """
+    ).bind(to).bind(at).bind(idleExpiresAt).bind(id).bind(from).runHitsRow()
+  }
+
+  func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(Failure) {
+    _ = try connection.statement(
+      "UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1 WHERE id = ?3 AND closed_at IS NULL"
+    ).bind(at).bind(reason).bind(id).runHitsRow()
+  }
+
+  func closeSessions(
+    of accountID: String, except: String?, _ at: Timestamp, _ reason: String
+  ) throws(Failure) {
+    try connection.statement(
+      """
+      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1
+      WHERE account_id = ?3 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
+      """
+    ).bind(at).bind(reason).bind(accountID).bind(except).run()
+  }
+
+  func closeSessions(
+    of accountID: String, begunWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
+  ) throws(Failure) {
+    try connection.statement(
+      """
+      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1
+      WHERE account_id = ?3 AND sign_in_provider_id = ?5 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
+      """
+    ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
+  }
+
+  func isOpen(_ id: String, _ at: Timestamp) throws(Failure) -> Bool {
+    let statement = try connection.statement(
+      "SELECT 1 FROM sessions WHERE id = ? AND closed_at IS NULL AND ends_at > ?")
+    defer { statement.reset() }
+    return try statement.bind(id).bind(at).step()
+  }
+}

@@ -1,0 +1,142 @@
+import CSQLite
+import Store
+
+/// One connection, used by one thread at a time.
+@safe final class Connection {
+  private let handle: OpaquePointer
+  private var isOpen = true
+  /// Statements by the address of their literal: each is prepared at its first use and kept.
+  private var statements: [UInt: Statement] = [:]
+  /// Pages in the WAL after the last commit, told by SQLite.
+  @safe private let walPageCount = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+
+  static var libraryVersion: String {
+    unsafe "SQLite \(String(cString: sqlite3_libversion())), source \(String(cString: sqlite3_sourceid()))"
+  }
+
+  /// Memory statistics would send each allocation of each thread through one global lock.
+  private static let withoutMemoryStatistics = csqlite_config_memory_statistics(0)
+
+  private init(path: String, flags: Int32, busyMillis: Int32) throws(Failure) {
+    _ = Connection.withoutMemoryStatistics
+    var opened: OpaquePointer?
+    let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    unsafe walPageCount.initialize(to: 0)
+    guard let handle = unsafe opened else { throw Failure(code: SQLITE_NOMEM, text: "no memory for a connection") }
+    unsafe self.handle = handle
+    guard code == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+    for (option, value) in [
+      (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+      (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
+    ] {
+      let code = unsafe csqlite_db_config(handle, option, Int32(value))
+      guard code == SQLITE_OK else { throw Failure(code: code, text: "SQLite refuses database option \(option)") }
+    }
+    _ = unsafe sqlite3_busy_timeout(handle, busyMillis)
+    unsafe sqlite3_wal_hook(
+      handle,
+      { count, _, _, pages in
+        unsafe count?.storeBytes(of: pages, as: Int32.self)
+        return SQLITE_OK
+      }, walPageCount)
+  }
+
+  deinit {
+    close()
+    unsafe walPageCount.deallocate()
+  }
+
+  /// Only the writer's connection checkpoints, and only when told to: SQLite's own checkpoint at commit would hold up
+  /// the callers, and would hide a failed sync.
+  static func writer(path: String, options: Options) throws(Failure) -> Connection {
+    let connection = try Connection(path: path, flags: SQLITE_OPEN_READWRITE, busyMillis: options.writerBusyMillis)
+    guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
+      throw Failure(code: SQLITE_ERROR, text: "\(path) cannot use a write-ahead log")
+    }
+    try connection.execute("PRAGMA synchronous = FULL")
+    try connection.requireFullSync()
+    try connection.execute("PRAGMA secure_delete = ON")
+    if let pagesMax = options.pagesMax { try connection.execute("PRAGMA max_page_count = \(pagesMax)") }
+    try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.mappedBytes)
+    return connection
+  }
+
+  static func reader(path: String, options: Options) throws(Failure) -> Connection {
+    let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
+    try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
+    return connection
+  }
+
+  /// An acknowledged change must survive a power cut; a library built otherwise must not serve.
+  func requireFullSync() throws(Failure) {
+    let level = try integer("PRAGMA synchronous")
+    guard level == 2 else { throw Failure(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
+  }
+
+  private func size(cacheKiB: Int, mappedBytes: Int64) throws(Failure) {
+    try execute("PRAGMA cache_size = -\(cacheKiB)")
+    try execute("PRAGMA mmap_size = \(mappedBytes)")
+    try execute("PRAGMA temp_store = MEMORY")
+  }
+
+  /// False once SQLite has rolled the transaction back by itself, as it may on FULL, IOERR and NOMEM.
+  var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+
+  var walPages: Int32 { walPageCount.pointee }
+
+  func execute(_ sql: String) throws(Failure) {
+    guard unsafe sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+  }
+
+  func prepare(_ sql: String) throws(Failure) -> Statement {
+    var prepared: OpaquePointer?
+    let code = unsafe sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    guard code == SQLITE_OK, let statement = unsafe prepared else { throw unsafe Failure.last(of: handle) }
+    return unsafe Statement(statement)
+  }
+
+  /// The statement of this literal, prepared once.
+  func statement(_ sql: StaticString) throws(Failure) -> Statement {
+    let key = unsafe UInt(bitPattern: sql.utf8Start)
+    if let statement = statements[key] { return statement }
+    let statement = try prepare(sql.description)
+    statements[key] = statement
+    return statement
+  }
+
+  func integer(_ sql: String) throws(Failure) -> Int64 {
+    let statement = try prepare(sql)
+    return try statement.step() ? statement.int64() : 0
+  }
+
+  func text(_ sql: String) throws(Failure) -> String {
+    let statement = try prepare(sql)
+    return try statement.step() ? statement.text() : ""
+  }
+
+  func texts(_ sql: String) throws(Failure) -> [String] {
+    let statement = try prepare(sql)
+    var texts: [String] = []
+    while try statement.step() { texts.append(statement.text()) }
+    return texts
+  }
+
+  /// Moves what the WAL holds into the file: as much as readers allow (PASSIVE), or all of it.
+  func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE) throws(Failure) {
+    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+    guard code == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+  }
+
+  func close() {
+    guard isOpen else { return }
+    isOpen = false
+    statements = [:]
+    _ = unsafe sqlite3_close_v2(handle)
+  }
+}
+
+extension Failure {
+  static func last(of connection: OpaquePointer?) -> Failure {
+    unsafe Failure(code: sqlite3_extended_errcode(connection), text: String(cString: sqlite3_errmsg(connection)))
+  }
+}

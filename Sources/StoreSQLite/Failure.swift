@@ -1,0 +1,45 @@
+import CSQLite
+import Store
+
+/// What SQLite, or a row that cannot be read back, had to say.
+struct Failure: Error {
+  /// The extended result code.
+  let code: Int32
+  let text: String
+
+  init(code: Int32, text: String) {
+    self.code = code
+    self.text = text
+  }
+
+  /// A row holds what this code never wrote.
+  static func corrupt(_ text: String) -> Failure { Failure(code: SQLITE_CORRUPT, text: text) }
+
+  var storeError: StoreError {
+    switch code & 0xff {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(text)
+    default: .unavailable("\(text) (SQLite \(code))")
+    }
+  }
+
+  /// Whether the kernel failed to sync. The state of the pages is unknown from then on, and a second sync would say
+  /// "done" of pages that were dropped; only a restart, which reads the file anew, is safe.
+  var isSyncFailure: Bool { code == csqlite_ioerr_fsync || code == csqlite_ioerr_dir_fsync }
+
+  /// The unique key that refused a row. SQLite names the columns of the index that failed.
+  var uniqueKey: UniqueKey? {
+    guard code == csqlite_constraint_unique || code == csqlite_constraint_primarykey,
+      let columns = text.split(separator: ": ", maxSplits: 1).last
+    else { return nil }
+    return switch columns {
+    case "accounts.id": .accountID
+    case "accounts.email": .email
+    case "accounts.phone_number": .phoneNumber
+    case "identities.provider_id, identities.subject": .identity
+    case "idempotency.key": .idempotency
+    case "spent_tokens.digest": .spentToken
+    case "signing_keys.key_id": .signingKey
+    default: nil
+    }
+  }
+}

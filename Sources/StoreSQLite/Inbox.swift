@@ -1,0 +1,107 @@
+import CLinux
+import Glibc
+import Store
+import Synchronization
+
+/// Jobs on their way to the one thread that does them. The lock is held for an append or a swap, never for the work.
+final class Inbox<Job: Sendable>: Sendable {
+  private struct State {
+    var jobs: [Job] = []
+    var isAsleep = false
+    var isClosed = false
+    var hasEnded = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private enum Step {
+    case work([Job])
+    case sleep
+    case end
+  }
+
+  private let state = Mutex(State())
+  private let jobsMax: Int
+  /// An eventfd: rung only where the thread said that it sleeps, so a busy queue costs no system call.
+  private let bell: Int32
+
+  init(jobsMax: Int) throws(StoreError) {
+    self.jobsMax = jobsMax
+    bell = eventfd(0, Int32(EFD_CLOEXEC))
+    guard bell >= 0 else { throw .unavailable("eventfd failed, errno \(errno)") }
+  }
+
+  deinit { _ = Glibc.close(bell) }
+
+  var count: Int { state.withLock { $0.jobs.count } }
+
+  /// Queues the job, or answers its caller at once where the queue is full or closed.
+  func push<Answer>(_ job: Job, orRefuse caller: CheckedContinuation<Answer, any Error>) {
+    let jobsMax = jobsMax
+    let (refusal, wakes) = state.withLock { state -> (StoreError?, Bool) in
+      if state.isClosed { return (.closed, false) }
+      if state.jobs.count >= jobsMax { return (.unavailable("store queue full"), false) }
+      state.jobs.append(job)
+      defer { state.isAsleep = false }
+      return (nil, state.isAsleep)
+    }
+    if wakes { ring() }
+    if let refusal { caller.resume(throwing: refusal) }
+  }
+
+  /// The thread's side: waits for jobs; nil once the inbox is closed and everything queued before has been taken.
+  func take(atMost groupMax: Int) -> [Job]? {
+    while true {
+      let step = state.withLock { state -> Step in
+        if state.jobs.count > groupMax {
+          defer { state.jobs.removeFirst(groupMax) }
+          return .work(Array(state.jobs.prefix(groupMax)))
+        }
+        if !state.jobs.isEmpty {
+          var jobs: [Job] = []
+          jobs.reserveCapacity(state.jobs.count)
+          swap(&jobs, &state.jobs)
+          return .work(jobs)
+        }
+        if state.isClosed { return .end }
+        state.isAsleep = true
+        return .sleep
+      }
+      switch step {
+      case .work(let jobs): return jobs
+      case .end: return nil
+      case .sleep:
+        var rings: eventfd_t = 0
+        _ = unsafe eventfd_read(bell, &rings)
+      }
+    }
+  }
+
+  /// The thread's last word: whoever waits for its end is let go.
+  func end() {
+    let waiters = state.withLock { state in
+      state.hasEnded = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Refuses everything from now on and lets the thread end.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    ring()
+  }
+
+  func closeAndWait() async {
+    close()
+    await withCheckedContinuation { continuation in
+      let hasEnded = state.withLock { state in
+        if !state.hasEnded { state.waiters.append(continuation) }
+        return state.hasEnded
+      }
+      if hasEnded { continuation.resume() }
+    }
+  }
+
+  private func ring() { _ = eventfd_write(bell, 1) }
+}

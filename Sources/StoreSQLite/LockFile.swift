@@ -1,0 +1,29 @@
+import CLinux
+import CSQLite
+import Glibc
+import Store
+
+/// Keeps a second process away from the file: SQLite would let it write, but a checkpoint beside another connection's
+/// commit can lose pages in SQLite 3.7.0 to 3.51.2 (the WAL-reset bug).
+struct LockFile: ~Copyable {
+  private let descriptor: Int32
+
+  init(path: String) throws(StoreError) {
+    descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw .unavailable("\(path) cannot be opened, errno \(errno)") }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      _ = Glibc.close(descriptor)
+      throw .unavailable("\(path) is held by another process: one store file has one owner")
+    }
+  }
+
+  /// The file itself stays: removing it would let two processes hold two locks of one name.
+  deinit { _ = Glibc.close(descriptor) }
+
+  /// Makes the file with mode 0600 before SQLite would make it with the umask's; its WAL inherits the mode.
+  static func createPrivately(_ path: String) throws(Failure) {
+    let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw Failure(code: SQLITE_CANTOPEN, text: "\(path) cannot be opened, errno \(errno)") }
+    _ = Glibc.close(descriptor)
+  }
+}

@@ -1,0 +1,191 @@
+import CSQLite
+
+/// The schema, as the steps that lead to it. A step that was released is never edited; a change is a new step.
+///
+/// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
+/// guard of `Write` is what keeps a child row from outliving its account.
+enum Migrations {
+  static let steps = [accounts + credentials + sessions + pendings + rest]
+
+  /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
+  /// that a failed or interrupted step leaves the file as the version before it.
+  static func run(on connection: Connection, steps: [String] = steps) throws(Failure) {
+    let version = Int(try connection.integer("PRAGMA user_version"))
+    guard version <= steps.count else {
+      throw Failure(
+        code: SQLITE_ERROR,
+        text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
+    }
+    for number in version..<steps.count {
+      try connection.execute("BEGIN IMMEDIATE")
+      do throws(Failure) {
+        try connection.execute(steps[number])
+        try connection.execute("PRAGMA user_version = \(number + 1)")
+        try connection.execute("COMMIT")
+      } catch {
+        if connection.isInTransaction { try connection.execute("ROLLBACK") }
+        throw Failure(code: error.code, text: "schema \(number + 1): \(error.text)")
+      }
+    }
+  }
+
+  /// The three counts say which of the child tables need no look at all when an account is read; most hold nothing.
+  private static let accounts = """
+    CREATE TABLE accounts (
+      id TEXT NOT NULL PRIMARY KEY,
+      version INTEGER NOT NULL,
+      email TEXT UNIQUE,
+      email_proof TEXT,
+      email_proof_provider_id TEXT,
+      email_source TEXT,
+      phone_number TEXT UNIQUE,
+      display_name TEXT NOT NULL,
+      photo_url TEXT NOT NULL,
+      custom_claims TEXT NOT NULL,
+      password_hash TEXT,
+      password_set_at INTEGER,
+      email_link INTEGER NOT NULL,
+      anonymous INTEGER NOT NULL,
+      disabled INTEGER NOT NULL,
+      made_by_administrator INTEGER NOT NULL,
+      tokens_valid_after INTEGER,
+      created_at INTEGER NOT NULL,
+      last_sign_in_at INTEGER,
+      identity_count INTEGER NOT NULL DEFAULT 0,
+      factor_count INTEGER NOT NULL DEFAULT 0,
+      unlink_count INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    """
+
+  /// Kept in the order of their account, so that one seek finds all of it. The index on addresses holds only those
+  /// that a look-up may find (tier verified and above).
+  private static let credentials = """
+    CREATE TABLE identities (
+      account_id TEXT NOT NULL,
+      provider_id TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      email TEXT,
+      tier INTEGER NOT NULL,
+      display_name TEXT NOT NULL,
+      photo_url TEXT NOT NULL,
+      username TEXT NOT NULL,
+      linked_at INTEGER NOT NULL,
+      PRIMARY KEY (account_id, provider_id, subject),
+      UNIQUE (provider_id, subject)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX identities_by_email ON identities (email, linked_at) WHERE tier >= 1;
+    CREATE TABLE unlinks (
+      account_id TEXT NOT NULL,
+      provider_id TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      unlinked_at INTEGER NOT NULL,
+      PRIMARY KEY (account_id, provider_id, subject)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE factors (
+      account_id TEXT NOT NULL,
+      id TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      display_name TEXT NOT NULL,
+      phone_number TEXT,
+      sealed_secret BLOB NOT NULL,
+      enrolled_at INTEGER NOT NULL,
+      PRIMARY KEY (account_id, id)
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  /// `ends_at` is when the session is over whatever its reason: the earliest of closed, idle and absolute end.
+  private static let sessions = """
+    CREATE TABLE sessions (
+      id TEXT NOT NULL PRIMARY KEY,
+      account_id TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      refresh_digest BLOB NOT NULL,
+      parent_digest BLOB,
+      rotated_at INTEGER,
+      auth_time INTEGER NOT NULL,
+      sign_in_provider_id TEXT NOT NULL,
+      methods TEXT NOT NULL,
+      second_factor TEXT,
+      audience TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      last_used_at INTEGER NOT NULL,
+      idle_expires_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      closed_at INTEGER,
+      closed_reason TEXT,
+      ip_address TEXT NOT NULL,
+      user_agent TEXT NOT NULL,
+      device_id TEXT NOT NULL,
+      ends_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX sessions_by_account ON sessions (account_id);
+    CREATE INDEX sessions_by_end ON sessions (ends_at);
+    """
+
+  /// `pending_counts` holds how many rows each account ('account', its id), each caller ('caller', its name) and the
+  /// table ('total', '') hold, kept in the transaction of every insert and delete: a limit costs one look.
+  private static let pendings = """
+    CREATE TABLE pendings (
+      digest BLOB NOT NULL PRIMARY KEY,
+      version INTEGER NOT NULL,
+      purpose TEXT NOT NULL,
+      provider_id TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      email TEXT,
+      tier INTEGER NOT NULL,
+      account_id TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      binding BLOB,
+      attempt_id TEXT NOT NULL,
+      sealed BLOB NOT NULL,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      attempts_left INTEGER NOT NULL,
+      completed_at INTEGER,
+      completed_account_id TEXT,
+      completed_session_id TEXT
+    ) STRICT;
+    CREATE INDEX pendings_by_account ON pendings (account_id);
+    CREATE INDEX pendings_by_expiry ON pendings (expires_at);
+    CREATE TABLE pending_counts (
+      scope TEXT NOT NULL,
+      name TEXT NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (scope, name)
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let rest = """
+    CREATE TABLE idempotency (
+      key BLOB NOT NULL PRIMARY KEY,
+      request BLOB NOT NULL,
+      outcome TEXT NOT NULL,
+      account_id TEXT NOT NULL,
+      session_id TEXT,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
+    CREATE TABLE spent_tokens (
+      digest BLOB NOT NULL PRIMARY KEY,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX spent_tokens_by_expiry ON spent_tokens (expires_at);
+    CREATE TABLE audit (
+      id TEXT NOT NULL PRIMARY KEY,
+      at INTEGER NOT NULL,
+      account_id TEXT NOT NULL,
+      event TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      details TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE signing_keys (
+      key_id TEXT NOT NULL PRIMARY KEY,
+      algorithm TEXT NOT NULL,
+      sealed_private_key BLOB NOT NULL,
+      published_at INTEGER NOT NULL,
+      active_from INTEGER NOT NULL,
+      retired_at INTEGER
+    ) STRICT, WITHOUT ROWID;
+    """
+}

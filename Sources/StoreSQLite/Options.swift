@@ -1,0 +1,21 @@
+package struct Options: Sendable {
+  /// Changes that share one transaction and one sync.
+  package var groupMax = 256
+  /// Changes (and, beside them, look-ups from threads without a connection) that may wait; more are refused.
+  package var queueMax = 4096
+  /// How long the writer waits for a lock. Nobody else writes, so only a foreign program can make it wait.
+  package var writerBusyMillis: Int32 = 5000
+  /// The same for readers: a reactor must not stand still.
+  package var readerBusyMillis: Int32 = 100
+  package var writerCacheKiB = 64 * 1024
+  /// Small, because a commit empties a reader's cache anyway; its pages come from the mapping below.
+  package var readerCacheKiB = 4 * 1024
+  /// How much of the file is read through a memory mapping, shared by all connections.
+  package var mappedBytes: Int64 = 1 << 30
+  /// Pages in the WAL from which on the writer moves them into the file.
+  package var checkpointPages: Int32 = 4096
+  /// How large the file may grow; nil: as large as the disk allows.
+  package var pagesMax: Int64?
+
+  package init() {}
+}

@@ -1,0 +1,144 @@
+import Store
+
+/// A read-only connection with every look-up of `Query` prepared, and the snapshot of the turn.
+final class Reader {
+  private let connection: Connection
+  private let begin, end: Statement
+  private let accountByID, accountByEmail, accountByPhone, accountByIdentity, accountByLinkedEmail: Statement
+  private let identities, factors, unlinks: Statement
+  private let session, pending, idempotency, spentToken, signingKeys: Statement
+  private var hasSnapshot = false
+
+  init(path: String, options: Options) throws(Failure) {
+    connection = try Connection.reader(path: path, options: options)
+    let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
+    let ownerByIdentity = "SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.id = i.account_id"
+    begin = try connection.prepare("BEGIN")
+    end = try connection.prepare("COMMIT")
+    accountByID = try connection.prepare("\(account) WHERE a.id = ?")
+    accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
+    accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
+    accountByIdentity = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.subject = ?")
+    accountByLinkedEmail = try connection.prepare(
+      "\(ownerByIdentity) WHERE i.email = ? AND i.tier >= 1 ORDER BY i.linked_at LIMIT 1")
+    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_id = ?")
+    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_id = ?")
+    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_id = ?")
+    session = try connection.prepare("SELECT \(SessionRecord.columns) FROM sessions WHERE id = ?")
+    pending = try connection.prepare("SELECT \(PendingRecord.columns) FROM pendings WHERE digest = ?")
+    idempotency = try connection.prepare("SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = ?")
+    spentToken = try connection.prepare("SELECT 1 FROM spent_tokens WHERE digest = ?")
+    signingKeys = try connection.prepare(
+      "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
+  }
+
+  /// Answers from the snapshot, which the first question opens.
+  func facts(_ query: Query) throws(Failure) -> Facts {
+    if !hasSnapshot {
+      try begin.run()
+      hasSnapshot = true
+    }
+    var facts = Facts()
+    if let email = query.email { try find(email: email, linkedToo: query.includesLinkedEmail, &facts) }
+    if let id = query.sessionID {
+      facts.session = try one(session.bind(id), SessionRecord.init)
+      if let session = facts.session { facts.sessionAccount = try state(accountByID.bind(session.accountID)) }
+    }
+    if let id = query.accountID { facts.account = try state(accountByID.bind(id)) }
+    if let key = query.identity {
+      facts.identityOwner = try state(accountByIdentity.bind(key.providerID).bind(key.subject))
+    }
+    if let number = query.phoneNumber { facts.phoneOwner = try state(accountByPhone.bind(number)) }
+    if let digest = query.pending {
+      facts.pending = try one(pending.bind(digest), PendingRecord.init)
+      if let pending = facts.pending { facts.pendingAccount = try state(accountByID.bind(pending.accountID)) }
+    }
+    if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key), IdempotencyRecord.init) }
+    if let digest = query.spentToken {
+      defer { spentToken.reset() }
+      facts.tokenSpent = try spentToken.bind(digest).step()
+    }
+    if query.signingKeys { facts.signingKeys = try all(signingKeys, SigningKeyRecord.init) }
+    return facts
+  }
+
+  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped.
+  func endSnapshot() {
+    guard hasSnapshot else { return }
+    hasSnapshot = false
+    do throws(Failure) {
+      try end.run()
+    } catch {
+      preconditionFailure("a snapshot cannot be closed: \(error.text)")
+    }
+  }
+
+  private func find(email: String, linkedToo: Bool, _ facts: inout Facts) throws(Failure) {
+    facts.emailOwner = try state(accountByEmail.bind(email))
+    if facts.emailOwner == nil, linkedToo { facts.linkedEmailOwner = try state(accountByLinkedEmail.bind(email)) }
+  }
+
+  private func state(_ statement: Statement) throws(Failure) -> AccountState? {
+    guard let row = try one(statement, AccountRow.init) else { return nil }
+    var state = AccountState(account: row.account)
+    let id = row.account.id
+    if row.identityCount > 0 {
+      state.identities = try all(identities.bind(id), IdentityRecord.init)
+      if state.identities.count > 1 { state.identities.sort { $0.linkedAt < $1.linkedAt } }
+    }
+    if row.factorCount > 0 {
+      state.factors = try all(factors.bind(id), FactorRecord.init).sorted { $0.enrolledAt < $1.enrolledAt }
+    }
+    if row.unlinkCount > 0 { state.unlinks = try all(unlinks.bind(id), UnlinkRecord.init) }
+    return state
+  }
+
+  private func one<Record>(
+    _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
+  ) throws(Failure) -> Record? {
+    defer { statement.reset() }
+    return try statement.step() ? try read(statement) : nil
+  }
+
+  private func all<Record>(
+    _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
+  ) throws(Failure) -> [Record] {
+    defer { statement.reset() }
+    var records: [Record] = []
+    while try statement.step() { records.append(try read(statement)) }
+    return records
+  }
+}
+
+/// A look-up of a thread that has no connection of its own.
+struct ReadOrder: Sendable {
+  let query: Query
+  let answer: CheckedContinuation<Facts, any Error>
+}
+
+/// The reading thread: serves whoever is not attached.
+final class ReadServer {
+  private let reader: Reader
+  private let inbox: Inbox<ReadOrder>
+  private static let groupMax = 64
+
+  init(_ reader: Reader, inbox: Inbox<ReadOrder>) {
+    self.reader = reader
+    self.inbox = inbox
+  }
+
+  /// The snapshot is opened after the orders were taken, so it is as new as each of their calls.
+  func run() {
+    while let orders = inbox.take(atMost: ReadServer.groupMax) {
+      for order in orders {
+        do throws(Failure) {
+          order.answer.resume(returning: try reader.facts(order.query))
+        } catch {
+          order.answer.resume(throwing: error.storeError)
+        }
+      }
+      reader.endSnapshot()
+    }
+    inbox.end()
+  }
+}

@@ -1,0 +1,170 @@
+import Store
+
+// Each record beside the columns that it is read from, in the same order.
+
+/// An account's own row, with how much hangs on it.
+struct AccountRow {
+  static let columns = """
+    a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
+    a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.anonymous, \
+    a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
+    a.identity_count, a.factor_count, a.unlink_count
+    """
+  let account: AccountRecord
+  let identityCount: Int
+  let factorCount: Int
+  let unlinkCount: Int
+
+  init(_ row: Statement) throws(Failure) {
+    var account = AccountRecord(id: row.text(), createdAt: Timestamp(millis: 0))
+    account.version = row.int64()
+    account.email = row.optionalText()
+    account.emailProof = try row.optionalName()
+    account.emailProofProviderID = row.optionalText()
+    account.emailSource = row.optionalText()
+    account.phoneNumber = row.optionalText()
+    account.displayName = row.text()
+    account.photoURL = row.text()
+    account.customClaimsJSON = row.text()
+    account.passwordHash = row.optionalText()
+    account.passwordSetAt = row.optionalTimestamp()
+    account.emailLink = row.bool()
+    account.anonymous = row.bool()
+    account.disabled = row.bool()
+    account.madeByAdministrator = row.bool()
+    account.tokensValidAfter = row.optionalTimestamp()
+    account.createdAt = row.timestamp()
+    account.lastSignInAt = row.optionalTimestamp()
+    self.account = account
+    identityCount = row.int()
+    factorCount = row.int()
+    unlinkCount = row.int()
+  }
+}
+
+extension IdentityRecord {
+  static let columns = """
+    provider_id, subject, account_id, email, tier, display_name, photo_url, username, linked_at
+    """
+
+  init(_ row: Statement) throws(Failure) {
+    let key = row.identityKey()
+    let accountID = row.text()
+    let assertion = Assertion(
+      identity: key, email: row.optionalText(), tier: try row.tier(), displayName: row.text(), photoURL: row.text(),
+      username: row.text())
+    self.init(assertion: assertion, accountID: accountID, linkedAt: row.timestamp())
+  }
+}
+
+extension FactorRecord {
+  static let columns = "id, account_id, kind, display_name, phone_number, sealed_secret, enrolled_at"
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      id: row.text(), accountID: row.text(), kind: try row.name(), displayName: row.text(),
+      phoneNumber: row.optionalText(), sealedSecret: row.bytes(), enrolledAt: row.timestamp())
+  }
+}
+
+extension UnlinkRecord {
+  static let columns = "account_id, provider_id, subject, unlinked_at"
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(accountID: row.text(), key: row.identityKey(), at: row.timestamp())
+  }
+}
+
+extension SessionRecord {
+  static let columns = """
+    id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, second_factor, audience, \
+    created_at, idle_expires_at, expires_at, parent_digest, rotated_at, last_used_at, closed_at, closed_reason, \
+    ip_address, user_agent, device_id
+    """
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      id: row.text(), accountID: row.text(), caller: CallerName(row.text()), refreshDigest: try row.digest(),
+      authTime: row.timestamp(), signInProviderID: row.text(), methods: SessionRecord.methods(fromLines: row.text()),
+      secondFactor: row.optionalText(), audience: row.text(), createdAt: row.timestamp(),
+      idleExpiresAt: row.timestamp(), expiresAt: row.timestamp())
+    parentDigest = try row.optionalDigest()
+    rotatedAt = row.optionalTimestamp()
+    lastUsedAt = row.timestamp()
+    closedAt = row.optionalTimestamp()
+    closedReason = row.optionalText()
+    ipAddress = row.text()
+    userAgent = row.text()
+    deviceID = row.text()
+  }
+
+  var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
+
+  /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
+  var methodLines: String { methods.map { $0 + "\n" }.joined() }
+
+  private static func methods(fromLines lines: String) -> [String] {
+    lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+  }
+}
+
+extension PendingRecord {
+  static let columns = """
+    digest, purpose, provider_id, subject, email, tier, account_id, caller, binding, attempt_id, sealed, created_at, \
+    expires_at, attempts_left, version, completed_at, completed_account_id, completed_session_id
+    """
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      digest: try row.digest(), purpose: try row.name(), identity: row.identityKey(), email: row.optionalText(),
+      tier: try row.tier(), accountID: row.text(), caller: CallerName(row.text()), binding: try row.optionalDigest(),
+      attemptID: row.text(), sealed: row.bytes(), createdAt: row.timestamp(), expiresAt: row.timestamp(),
+      attemptsLeft: row.int())
+    version = row.int64()
+    completedAt = row.optionalTimestamp()
+    completedAccountID = row.optionalText()
+    completedSessionID = row.optionalText()
+  }
+}
+
+extension IdempotencyRecord {
+  static let columns = "key, request, outcome, account_id, session_id, created_at, expires_at"
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      key: try row.digest(), request: try row.digest(), outcome: row.text(), accountID: row.text(),
+      sessionID: row.optionalText(), createdAt: row.timestamp(), expiresAt: row.timestamp())
+  }
+}
+
+extension SigningKeyRecord {
+  static let columns = "key_id, algorithm, sealed_private_key, published_at, active_from, retired_at"
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      keyID: row.text(), algorithm: row.text(), sealedPrivateKey: row.bytes(), publishedAt: row.timestamp(),
+      activeFrom: row.timestamp(), retiredAt: row.optionalTimestamp())
+  }
+}
+
+extension Statement {
+  fileprivate func identityKey() -> IdentityKey { IdentityKey(providerID: text(), subject: text()) }
+
+  fileprivate func tier() throws(Failure) -> TrustTier {
+    let number = int()
+    guard let tier = TrustTier(rawValue: number) else { throw .corrupt("\(number) is no tier") }
+    return tier
+  }
+
+  fileprivate func name<Kind: RawRepresentable<String>>() throws(Failure) -> Kind {
+    let text = text()
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    return value
+  }
+
+  fileprivate func optionalName<Kind: RawRepresentable<String>>() throws(Failure) -> Kind? {
+    guard let text = optionalText() else { return nil }
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    return value
+  }
+}

@@ -1,0 +1,140 @@
+import CSQLite
+import Store
+
+/// A prepared statement. Values are bound and columns are read in order, each by one call.
+@safe final class Statement {
+  private let handle: OpaquePointer
+  private var bound: Int32 = 0
+  private var bindCode = SQLITE_OK
+  private var column: Int32 = 0
+
+  init(_ handle: OpaquePointer) { unsafe self.handle = handle }
+
+  deinit { _ = unsafe sqlite3_finalize(handle) }
+
+  // MARK: Running
+
+  /// Moves to the next row; false at the end. Whoever steps must `reset` afterwards.
+  func step() throws(Failure) -> Bool {
+    guard bindCode == SQLITE_OK else { throw Failure(code: bindCode, text: "a value cannot be bound") }
+    column = 0
+    let code = unsafe sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    if code == SQLITE_DONE { return false }
+    throw unsafe Failure.last(of: sqlite3_db_handle(handle))
+  }
+
+  func reset() {
+    _ = unsafe sqlite3_reset(handle)
+    bound = 0
+    bindCode = SQLITE_OK
+  }
+
+  /// Runs to the end and returns how many rows it changed.
+  @discardableResult
+  func run() throws(Failure) -> Int64 {
+    defer { reset() }
+    while try step() {}
+    return unsafe sqlite3_changes64(sqlite3_db_handle(handle))
+  }
+
+  /// For a statement that a key limits to one row: whether it hit it.
+  func runHitsRow() throws(Failure) -> Bool {
+    let rows = try run()
+    guard rows <= 1 else { throw .corrupt("a change of one row hit \(rows)") }
+    return rows == 1
+  }
+
+  /// For an insert that adds its row or fails.
+  func runInsert() throws(Failure) {
+    guard try runHitsRow() else { throw .corrupt("an insert added no row") }
+  }
+
+  // MARK: Binding
+
+  private func next() -> Int32 {
+    bound += 1
+    return bound
+  }
+
+  private func note(_ code: Int32) -> Statement {
+    if code != SQLITE_OK { bindCode = code }
+    return self
+  }
+
+  func bind(_ value: Int64) -> Statement { note(unsafe sqlite3_bind_int64(handle, next(), value)) }
+
+  func bind(_ value: Int) -> Statement { bind(Int64(value)) }
+
+  func bind(_ value: Bool) -> Statement { bind(value ? 1 : 0) }
+
+  func bind(_ value: Timestamp?) -> Statement { value.map { bind($0.millis) } ?? bindNull() }
+
+  func bind(_ value: String?) -> Statement {
+    guard var value else { return bindNull() }
+    return note(
+      value.withUTF8 { unsafe csqlite_bind_text(handle, next(), $0.baseAddress, sqlite3_uint64($0.count)) })
+  }
+
+  func bind(_ value: [UInt8]) -> Statement {
+    note(
+      unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(handle, next(), $0.baseAddress, sqlite3_uint64($0.count)) })
+  }
+
+  func bind(_ value: Digest?) -> Statement { value.map { bind($0.bytes) } ?? bindNull() }
+
+  private func bindNull() -> Statement { note(unsafe sqlite3_bind_null(handle, next())) }
+
+  // MARK: Reading
+
+  private func nextColumn() -> Int32 {
+    defer { column += 1 }
+    return column
+  }
+
+  func int64() -> Int64 { unsafe sqlite3_column_int64(handle, nextColumn()) }
+
+  func int() -> Int { Int(int64()) }
+
+  func bool() -> Bool { int64() != 0 }
+
+  func timestamp() -> Timestamp { Timestamp(millis: int64()) }
+
+  func optionalTimestamp() -> Timestamp? {
+    guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
+      column += 1
+      return nil
+    }
+    return timestamp()
+  }
+
+  func text() -> String { optionalText() ?? "" }
+
+  func optionalText() -> String? {
+    let column = nextColumn()
+    guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
+    let count = unsafe Int(sqlite3_column_bytes(handle, column))
+    return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  func bytes() -> [UInt8] {
+    let column = nextColumn()
+    guard let start = unsafe sqlite3_column_blob(handle, column) else { return [] }
+    let count = unsafe Int(sqlite3_column_bytes(handle, column))
+    return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+  }
+
+  func digest() throws(Failure) -> Digest {
+    let bytes = bytes()
+    guard bytes.count == 32 else { throw .corrupt("a stored digest has \(bytes.count) bytes") }
+    return Digest(bytes)
+  }
+
+  func optionalDigest() throws(Failure) -> Digest? {
+    guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
+      column += 1
+      return nil
+    }
+    return try digest()
+  }
+}

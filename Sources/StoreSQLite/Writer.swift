@@ -1,0 +1,170 @@
+import CSQLite
+import Store
+import Synchronization
+
+/// A change on its way, with whoever waits for its outcome.
+struct ChangeOrder: Sendable {
+  let change: Change
+  let fate: Fate
+  let answer: CheckedContinuation<Outcome, any Error>
+}
+
+enum WriteOrder: Sendable {
+  case change(ChangeOrder)
+  case sweep(at: Timestamp, rowsMax: Int, CheckedContinuation<Int, any Error>)
+  case integrityCheck(CheckedContinuation<[String], any Error>)
+}
+
+/// The writing thread: takes what waits, carries it out in one transaction with a savepoint each, and answers only
+/// after the commit returned.
+final class Writer {
+  let connection: Connection
+  private var lock: LockFile?
+  private let inbox: Inbox<WriteOrder>
+  private let options: Options
+  private let progress: Progress
+  private let begin, commit, rollback, savepoint, release, undo: Statement
+
+  init(
+    _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
+    progress: Progress
+  ) throws(Failure) {
+    self.connection = connection
+    self.lock = consume lock
+    self.inbox = inbox
+    self.options = options
+    self.progress = progress
+    begin = try connection.prepare("BEGIN IMMEDIATE")
+    commit = try connection.prepare("COMMIT")
+    rollback = try connection.prepare("ROLLBACK")
+    savepoint = try connection.prepare("SAVEPOINT change")
+    release = try connection.prepare("RELEASE change")
+    undo = try connection.prepare("ROLLBACK TO change")
+  }
+
+  /// Ends once the inbox is closed and empty. The checkpoint may be kept back by a reader that is still attached; the
+  /// next start then reads the WAL.
+  func run() {
+    while let orders = inbox.take(atMost: options.groupMax) {
+      serve(orders)
+      checkpointWhenDue()
+    }
+    checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+    connection.close()
+    lock = nil
+    inbox.end()
+  }
+
+  private func serve(_ orders: [WriteOrder]) {
+    var group: [ChangeOrder] = []
+    group.reserveCapacity(orders.count)
+    for order in orders {
+      if case .change(let change) = order { group.append(change) }
+    }
+    if !group.isEmpty { carryOut(group) }
+    for order in orders {
+      switch order {
+      case .change: continue
+      case .sweep(let now, let rowsMax, let answer):
+        reply(to: answer) { () throws(Failure) in try transaction { () throws(Failure) in try sweep(now, rowsMax) } }
+      case .integrityCheck(let answer):
+        reply(to: answer) { () throws(Failure) in try connection.texts("PRAGMA integrity_check") }
+      }
+    }
+  }
+
+  // MARK: Group commit
+
+  /// One transaction for all. Where it is lost (a failed commit, or FULL, IOERR, NOMEM inside it), nobody has been
+  /// told anything and nothing was written: each change is run again alone, and may be cancelled until then.
+  private func carryOut(_ group: [ChangeOrder]) {
+    do throws(Failure) {
+      let results = try transaction { () throws(Failure) in try attempt(group) }
+      for (order, result) in zip(group, results) { answer(order, result) }
+    } catch {
+      if group.count == 1 { return answer(group[0], .failure(error.storeError)) }
+      for order in group {
+        order.fate.release()
+        carryOut([order])
+      }
+    }
+  }
+
+  private func answer(_ order: ChangeOrder, _ result: Result<Outcome, StoreError>) {
+    if result != .success(.committed) { order.fate.release() }
+    order.answer.resume(with: result.mapError { $0 as any Error })
+  }
+
+  private func attempt(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
+    var results: [Result<Outcome, StoreError>] = []
+    results.reserveCapacity(group.count)
+    for order in group { results.append(try attempt(order)) }
+    return results
+  }
+
+  /// A change that cannot be carried out leaves the transaction as it was before, so that the others go on.
+  private func attempt(_ order: ChangeOrder) throws(Failure) -> Result<Outcome, StoreError> {
+    guard order.fate.take() else { return .success(.cancelled) }
+    try savepoint.run()
+    let result: Result<Outcome, StoreError>
+    do throws(Failure) {
+      result = .success(try apply(order.change))
+    } catch {
+      guard connection.isInTransaction else { throw error }
+      result = .failure(error.storeError)
+    }
+    if result != .success(.committed) { try undo.run() }
+    try release.run()
+    return result
+  }
+
+  /// Runs `body` between BEGIN and COMMIT; whatever fails, no transaction is left open.
+  private func transaction<Value>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+    do throws(Failure) {
+      try begin.run()
+      let value = try body()
+      try commit.run()
+      progress.transactions.add(1, ordering: .relaxed)
+      return value
+    } catch {
+      stopIfSyncFailed(error)
+      if connection.isInTransaction { try rollback.run() }
+      throw error
+    }
+  }
+
+  private func reply<Value: Sendable>(
+    to answer: CheckedContinuation<Value, any Error>, with body: () throws(Failure) -> Value
+  ) {
+    do throws(Failure) {
+      answer.resume(returning: try body())
+    } catch {
+      answer.resume(throwing: error.storeError)
+    }
+  }
+
+  // MARK: Checkpoint
+
+  /// After the callers were answered: none of them waits for it. Readers may keep a PASSIVE checkpoint from starting
+  /// the log over; where it has grown fourfold, the writer waits for them (their turns are short).
+  private func checkpointWhenDue() {
+    guard connection.walPages >= options.checkpointPages else { return }
+    checkpoint(
+      connection.walPages >= 4 * options.checkpointPages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
+  }
+
+  /// A checkpoint that fails otherwise than by its sync loses nothing: the log keeps the pages until the next one.
+  private func checkpoint(_ mode: Int32) {
+    do throws(Failure) {
+      try connection.checkpoint(mode)
+    } catch {
+      stopIfSyncFailed(error)
+    }
+  }
+
+  private func stopIfSyncFailed(_ failure: Failure) {
+    if failure.isSyncFailure {
+      fatalError("the store cannot be synced to disk (\(failure.text)): stopping, a restart reads the log anew")
+    }
+  }
+}
