@@ -37,7 +37,10 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "latchkeyd",
-      dependencies: ["Server", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: [
+        "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: swift),
     module("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",

@@ -66,3 +66,25 @@ package func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
     start += Int(written)
   }
 }
+
+/// The processors this process may run on.
+package func processorCount() -> Int { max(1, Int(lk_processors())) }
+
+/// A whole small file; nil where it cannot be read or is longer than `bytesMax`.
+package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
+  let descriptor = unsafe lk_open_for_reading(path)
+  guard descriptor >= 0 else { return nil }
+  defer { lk_close(descriptor) }
+  var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
+  var count = 0
+  while count < bytes.count {
+    let read = unsafe bytes.withUnsafeMutableBytes { unsafe lk_read(descriptor, $0.baseAddress! + count, $0.count - count) }
+    guard read >= 0 else { return nil }
+    if read == 0 { return Array(bytes[..<count]) }
+    count += Int(read)
+  }
+  return nil
+}
+
+/// Ends the process at once, without a word to anyone.
+package func exitNow(_ code: Int32) -> Never { lk_exit(code) }

@@ -75,6 +75,9 @@ package struct Settings: Sendable {
         "allow_unidentified", false, "serve callers without certificate or key; on a loopback address only")
       reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
     }
+    try reader.group("unidentified") { group throws(ConfigurationError) in
+      unidentifiedMayFetchByEmail = try group.flag("fetch_by_email", false, "unidentified callers may look up addresses")
+    }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
         certificateFile: path(try group.text("certificate_file", "", "PEM chain of the server, leaf first")),

@@ -135,6 +135,18 @@ static inline int64_t lk_write(int fd, const void *bytes, size_t count) {
   do written = write(fd, bytes, count); while (written < 0 && errno == EINTR);
   return written < 0 ? -errno : written;
 }
+static inline int lk_open_for_reading(const char *path) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  return fd < 0 ? -errno : fd;
+}
+static inline int64_t lk_read(int fd, void *bytes, size_t most) {
+  ssize_t count;
+  do count = read(fd, bytes, most); while (count < 0 && errno == EINTR);
+  return count < 0 ? -errno : count;
+}
+// Those of the affinity mask, which taskset and containers narrow.
+int lk_processors(void);
+static inline _Noreturn void lk_exit(int code) { _exit(code); }
 static inline void lk_close(int fd) { close(fd); }
 static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
 

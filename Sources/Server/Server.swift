@@ -1,0 +1,166 @@
+package import Identity
+internal import Admission
+internal import Crypto
+internal import Fetch
+internal import Logging
+internal import Providers
+internal import Reactor
+internal import Services
+internal import Store
+internal import StoreSQLite
+internal import Synchronization
+internal import TLS
+internal import Tokens
+
+/// The composition root: makes every part from the settings, starts the threads, and ends them in order.
+package final class Server: Sendable {
+  package let port: UInt16
+  private let log: Log
+  private let health = HealthState()
+  private let store: any Store
+  private let fetcher: CurlFetcher
+  private let acceptorMailbox: Mailbox<Acceptor.Letter>
+  private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
+  private let workersRunning: Atomic<Int>
+  private let ended = Wakeups()
+  private let settings: Settings
+  private let sweeping: Task<Void, Never>
+
+  /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
+  package init(_ settings: Settings, log: Log) async throws {
+    self.settings = settings
+    self.log = log
+    let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
+    let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
+    let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
+    self.store = store
+    log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
+    let keys = try await SigningKeys.load(store, vault, algorithm: settings.signingAlgorithm, policy: settings.policy)
+    let tokens = TokenDesk(ring: keys, issuer: settings.issuer)
+    fetcher = try CurlFetcher(settings.fetchSettings)
+    let registry = try Registry(settings.providers, fetching: fetcher)
+    let environment = Environment(
+      store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
+      passwords: try Server.passwords(settings), tokens: tokens, providers: ProviderDesk(registry),
+      policy: settings.policy)
+    let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
+    let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
+    let shared = Shared(
+      limits: settings.limits, methods: methods, callers: try settings.callerTable(methods.map(\.path)), tls: tls,
+      store: store, log: log)
+
+    let listening = try Server.naming("listen") {
+      try Listening(address: settings.listenAddress, port: settings.listenPort, backlog: settings.limits.listenBacklog)
+    }
+    port = listening.port
+    let count = settings.reactors > 0 ? settings.reactors : processorCount()
+    workers = try (0..<count).map { _ in (try Mailbox<WorkerLetter>(), Load()) }
+    workersRunning = Atomic(count)
+    acceptorMailbox = try Mailbox()
+    sweeping = Server.sweep(store, log)
+    start(shared, listening)
+    log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
+  }
+
+  private func start(_ shared: Shared, _ listening: consuming Listening) {
+    for (index, worker) in workers.enumerated() {
+      startThread(named: "reactor-\(index)") { [self] in
+        do {
+          try Worker(shared: shared, mailbox: worker.mailbox, load: worker.load).run()
+        } catch {
+          log.error("a reactor cannot run", ["why": "\(error)"])
+        }
+        if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
+      }
+    }
+    let (mailbox, workers, limits) = (acceptorMailbox, workers, settings.limits)
+    let log = log
+    startThread(named: "acceptor") {
+      do {
+        let acceptor = try Acceptor(
+          listening, mailbox: mailbox, workers: workers, census: shared.census, limits: limits)
+        acceptor.run()
+      } catch {
+        log.error("the listener cannot run", ["why": "\(error)"])
+      }
+    }
+  }
+
+  /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
+  package func drain() async {
+    log.info("draining")
+    health.stopServing()
+    acceptorMailbox.post(.stop)
+    for worker in workers { worker.mailbox.post(.drain) }
+    let workers = workers
+    let hardLimitMillis = settings.limits.drainMillis + 2_000
+    let deadline = Task.detached {
+      try? await Task.sleep(nanoseconds: UInt64(hardLimitMillis) * 1_000_000)
+      if !Task.isCancelled { for worker in workers { worker.mailbox.post(.stop) } }
+    }
+    await withCheckedContinuation { continuation in
+      startThread(named: "drain") { [self] in
+        ended.wait()
+        continuation.resume()
+      }
+    }
+    deadline.cancel()
+    sweeping.cancel()
+    fetcher.close()
+    await store.close()
+    log.info("stopped")
+  }
+
+  // MARK: Parts
+
+  private static func methods(
+    _ desk: Desk, _ tokens: TokenDesk, _ health: HealthState, reflection: Bool, _ limits: Limits
+  ) -> [Method] {
+    let product = [AuthService.name, AccountService.name, SessionService.name, AdminService.name]
+    var methods = HealthService(health, services: product).methods
+    if reflection {
+      methods += ReflectionService(services: product + ["grpc.health.v1.Health"] + ReflectionService.names).methods
+    }
+    methods += AuthService(desk).methods + AccountService(desk).methods + AdminService(desk).methods
+    methods += SessionService(desk, signingKeys: { tokens.signingKeys() }).methods
+    return methods.map { $0.limited(to: limits.messageBytesMax) }
+  }
+
+  private static func passwords(_ settings: Settings) throws -> PasswordDesk {
+    let hasher = try PasswordHasher(memoryKiB: settings.passwordMemoryKiB, iterations: settings.passwordIterations)
+    let count = settings.passwordWorkers > 0 ? settings.passwordWorkers : processorCount()
+    // Nice 10: hashing must not keep a reactor from its core.
+    let workers = Workers(
+      name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
+    return PasswordDesk(hasher: hasher, workers: workers)
+  }
+
+  /// Expired rows go in small portions, so that no caller's commit waits long behind them.
+  private static func sweep(_ store: any Store, _ log: Log) -> Task<Void, Never> {
+    Task.detached {
+      let portion = 1_000
+      while !Task.isCancelled {
+        do {
+          let swept = try await store.sweep(at: Timestamp(millis: wallMillis()), rowsMax: portion)
+          if swept < portion { try await Task.sleep(nanoseconds: 30_000_000_000) }
+        } catch is CancellationError {
+          return
+        } catch {
+          log.error("the sweep failed", ["why": "\(error)"])
+          try? await Task.sleep(nanoseconds: 30_000_000_000)
+        }
+      }
+    }
+  }
+
+  /// Gives the failure of a part the name of the setting that it was made from.
+  private static func naming<Part: ~Copyable>(_ setting: String, _ make: () throws -> Part) throws -> Part {
+    do {
+      return try make()
+    } catch let error as TLSError {
+      throw ConfigurationError(setting: error.setting, why: error.why)
+    } catch {
+      throw ConfigurationError(setting: setting, why: "\(error)")
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// latchkeyd: the program.
+//
+// Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault,
+// 64: wrong arguments, 78: a configuration that cannot be used).
+// Read next: Server/Server.swift.
+
+import ArgumentParser
+import Logging
+import Reactor
+import Server
+
+@main
+struct LatchkeyDaemon: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "latchkeyd", abstract: "Account linking and sign-in, as gRPC over TLS.",
+    discussion: """
+      Reads one JSON5 file; every setting can be overridden by an environment variable: listen.port is \
+      LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once.
+      """,
+    version: "0.1.0")
+
+  @Option(name: .long, help: "The configuration file.")
+  var config: String?
+
+  @Flag(name: .long, help: "Check the configuration file, print ok, and start nothing.")
+  var checkConfig = false
+
+  @Flag(name: .long, help: "Print every setting with its default and its meaning.")
+  var listSettings = false
+
+  func run() async throws {
+    if listSettings {
+      for line in Settings.list() { print(line) }
+      return
+    }
+    guard let config else { throw ValidationError("--config FILE is needed; --list-settings shows what can be in it.") }
+    blockSignals()
+    do {
+      let settings = try Settings.read(config)
+      if checkConfig {
+        try settings.checkFiles()
+        return print("\(config): ok")
+      }
+      try await serve(settings)
+    } catch let error as ConfigurationError {
+      writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
+      throw ExitCode(78)
+    }
+  }
+
+  private func serve(_ settings: Settings) async throws {
+    hardenProcess()
+    let lines = JSONLines(level: settings.logLevel, descriptor: 2)
+    let log = Log(Logger(label: "latchkeyd") { _ in lines })
+    let server: Server
+    do {
+      server = try await Server(settings, log: log)
+    } catch let error as ConfigurationError {
+      throw error
+    } catch {
+      log.error("the server cannot start", ["why": "\(error)"])
+      lines.flush()
+      throw ExitCode.failure
+    }
+    await withCheckedContinuation { continuation in
+      startThread(named: "signals") {
+        while waitForSignal() != .terminate {}
+        continuation.resume()
+        while waitForSignal() != .terminate {}
+        exitNow(1)
+      }
+    }
+    await server.drain()
+    lines.flush()
+  }
+}
