@@ -131,8 +131,8 @@ struct JSONReader {
     }
     let unit = try hexadecimal()
     if let scalar = Unicode.Scalar(unit) { return scalar }
-    // A high surrogate and its low one make a scalar together; neither is one alone.
-    guard unit < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw syntaxError }
+    // A high surrogate and its low one make a scalar together, neither does alone; two low ones would lie past the end.
+    guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw syntaxError }
     let low = try hexadecimal()
     guard (0xDC00...0xDFFF).contains(low),
       let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))

@@ -112,13 +112,16 @@ struct KeyTests {
     }
   }
 
-  @Test func `Bytes that are no PKCS#8, have more behind them, or hold another curve are no private key`() throws {
+  @Test func `No PKCS#8, PKCS#8 with more behind it, a short key and another curve are no private key`() throws {
     #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: [])) }
     #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: message)) }
     let head: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65]
     let seed = [UInt8](repeating: 7, count: 32)
     #expect(throws: CryptoError.unusableKey(.malformed)) {
       try PrivateKey(pkcs8: Secret(copying: head + [0x70, 4, 0x22, 4, 0x20] + seed + [0]))
+    }
+    #expect(throws: CryptoError.unusableKey(.modulusSize)) {
+      try PrivateKey(pkcs8: Secret(copying: decoded(Vectors.shortPrivateKey)))
     }
     // X25519 (1.3.101.110) agrees on keys and cannot sign.
     #expect(throws: CryptoError.unusableKey(.unsupportedType)) {

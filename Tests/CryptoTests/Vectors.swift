@@ -53,4 +53,15 @@ enum Vectors {
   static let argon2idDefault = """
     $argon2id$v=19$m=19456,t=2,p=1$AAECAwQFBgcICQoLDA0ODw$5/W87cqWDElP2gtnTIq/qDSP1zopANxZLonkobS2XWw
     """
+  static let shortPrivateKey = """
+    MIICdwIBADANBgkqhkiG9w0BAQEFAASCAmEwggJdAgEAAoGBANNBfFSQB6CNvEXsr57XfeGLiihuA_JdsyMJ5jgZ4MCg7tJtRDA2\
+    vI3i146nIw7HJgnKvAX2wkF-t9wFKuVbqo-dLW-vAqdTDlv8VaCAoCApRD9W5zWxi0WS4yCPFGJUMr1xKtC96yFUNVWWGmER9UA2\
+    7TVBWZbSVqSVujrZJ4yVAgMBAAECgYEAxkjb8t8xWYBPa-5pNJUc4TtBFQuWBsHt5wBept-bNhKXtsi6TOrDdgWpv4qe_DruOBii\
+    _JIM6L6QwiHTjm3ImsjDEs2nzHwh9XCJLs6DrC547eKzFph0e9LjIHWlDQFzmOsSX-dBTWMKrpRCovGO1SUgfrZXwbaHgDZ8EC_X\
+    BMECQQDyfkS9MpjGWZEBt6xW_xoSER3hNp96j0xKg2xTzJqz3kCyFr9aVqBeukKDa8Dq641PXWe4RhFyi-WglFpNmmmlAkEA3wXM\
+    ynk_NGFRoBFdfi5C7AJIeBZJGZgHYp89VhaMTqMXpJVqEpm3OOAaFODtb1LiS1Lowxnno7svst8TOyvEMQJAJkBo03eBxfgm-aBh\
+    nS-Mi0EL95TIP2sPW8mzctyZornydqVD9hooHgk_qL98pRIXLmfLjrPu2KTcyiHcxNUQyQJAXQZGTY4VVvvg2CtmG-Of9mFdaPmi\
+    tBI9wl05cFcnXwWYLwZDoE6NpiOTvXG0l-KykUib3gVIIXtKggmaM-wlgQJBAIRTlXU0bL7GSLmQubtW1WS_4sejxcwTBT3yBk9u\
+    SzdHUYn0D3yVahzcBsL5rbHLxTRHmyJwcL3XLDSAoR09xvs
+    """
 }
