@@ -1,7 +1,7 @@
 package import Crypto
 
-/// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys is
-/// not asked to vouch for anyone until it publishes good ones.
+/// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys
+/// is not asked to vouch for anyone until it publishes good ones.
 package enum KeySetError: Error, Equatable, Sendable {
   case tooLarge
   case tooManyKeys

@@ -9,7 +9,7 @@ struct SealingTests {
     keys = try SealingKeys([.random(SealingKeys.keyByteCount)])
   }
 
-  @Test func `What was sealed opens to the same bytes under the same context, empty plaintext and context too`() throws {
+  @Test func `What was sealed opens to the same bytes under the same context, empty ones too`() throws {
     for count in [0, 1, 15, 16, 17, 4_096] {
       let plaintext = Random.bytes(count)
       let sealed = keys.seal(plaintext, context: context)

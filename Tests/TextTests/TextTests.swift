@@ -26,7 +26,9 @@ struct PhoneTests {
     ("+16505553434", "+16505553434"), ("+1 (650) 555-34.34", "+16505553434"), ("+2904123", "+2904123"),
     ("+123456789012345", "+123456789012345"),
   ])
-  func `A number in E.164, with or without visual separators, has one spelling`(number: String, expected: String) throws {
+  func `A number in E.164, with or without visual separators, has one spelling`(
+    number: String, expected: String
+  ) throws {
     #expect(try e164(number) == expected)
   }
 

@@ -3,7 +3,8 @@ import Tokens
 
 struct JSONTests {
   @Test func `A document of every kind of value is read, in order`() throws {
-    let document = try json(#" { "a" : [ 1 , -0, 2.5e1, true , false , null ] , "b" : { "c" : "d" }, "e":{}, "f":[] } "#)
+    let document = try json(
+      #" { "a" : [ 1 , -0, 2.5e1, true , false , null ] , "b" : { "c" : "d" }, "e":{}, "f":[] } "#)
     #expect(
       document
         == .object([

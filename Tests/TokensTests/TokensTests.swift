@@ -24,7 +24,8 @@ struct Signer {
     let keyID = #""kid":"\#(keyID)""#
     switch key.components {
     case .rsa(let modulus, let exponent):
-      return #"{"kty":"RSA","n":"\#(Base64URL.encode(modulus))","e":"\#(Base64URL.encode(exponent))",\#(keyID)\#(more)}"#
+      let numbers = #""n":"\#(Base64URL.encode(modulus))","e":"\#(Base64URL.encode(exponent))""#
+      return #"{"kty":"RSA",\#(numbers),\#(keyID)\#(more)}"#
     case .p256(let x, let y), .p384(let x, let y):
       let curve = x.count == 32 ? "P-256" : "P-384"
       let point = #""x":"\#(Base64URL.encode(x))","y":"\#(Base64URL.encode(y))""#

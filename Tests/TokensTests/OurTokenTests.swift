@@ -1,0 +1,271 @@
+import Crypto
+import Testing
+import Tokens
+
+struct KeyRingTests {
+  static let now: Int64 = 1_700_000_000
+  let now = Self.now
+
+  func key(
+    _ kind: KeyKind = .p256, _ algorithm: SignatureAlgorithm = .es256, publishedAt: Int64 = Self.now - 100,
+    activeFrom: Int64 = Self.now - 50, retiredAt: Int64? = nil
+  ) throws -> SigningKey {
+    try SigningKey(
+      .generate(kind), algorithm: algorithm, publishedAt: publishedAt, activeFrom: activeFrom, retiredAt: retiredAt)
+  }
+
+  @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256), (.ed25519, .edDSA), (.rsa, .rs256)])
+  func `What the ring signs it verifies, and so does anybody with its published keys (check 101)`(
+    kind: KeyKind, algorithm: SignatureAlgorithm
+  ) throws {
+    let ring = KeyRing([try key(kind, algorithm)], tokenLifetimeSecondsMax: 3_600)
+    let compact = try ring.sign(Array(#"{"sub":"a"}"#.utf8), .idToken, at: now)
+    #expect(try ring.verify(compact, .idToken, at: now)["sub"]?.string == "a")
+    let token = try JWS(compact)
+    #expect(token.algorithm == algorithm && token.type == "JWT")
+    let published = try JWKSet.parse(Array(ring.jwks(at: now).utf8))
+    let verifier = try #require(published.key(keyID: token.keyID, algorithm: algorithm))
+    #expect(token.isSigned(by: verifier))
+  }
+
+  @Test func `The published set names kid, use and alg, and holds no private member`() throws {
+    let key = try key()
+    let ring = KeyRing([key, try self.key(.rsa, .rs256)], tokenLifetimeSecondsMax: 3_600)
+    let keys = try #require(json(ring.jwks(at: now))["keys"]?.array)
+    #expect(keys.count == 2)
+    #expect(keys[0].members?.map(\.name) == ["crv", "kty", "x", "y", "kid", "use", "alg"])
+    #expect(keys[0]["kid"]?.string == key.keyID && keys[0]["use"]?.string == "sig")
+    #expect(keys[1].members?.map(\.name) == ["e", "kty", "n", "kid", "use", "alg"])
+    #expect(keys[1]["alg"]?.string == "RS256")
+  }
+
+  @Test func `An ID token and a custom token cannot stand in for each other (check 100)`() throws {
+    let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
+    for type in TokenType.allCases {
+      for other in TokenType.allCases where other != type {
+        let compact = try ring.sign(Array("{}".utf8), type, at: now)
+        #expect(try ring.verify(compact, type, at: now).members == [])
+        #expect(throws: TokenError.wrongType) { try ring.verify(compact, other, at: now) }
+      }
+    }
+  }
+
+  @Test func `A token of no type, another ring, another key's name, or a changed payload is refused`() throws {
+    let signing = try key()
+    let ring = KeyRing([signing], tokenLifetimeSecondsMax: 3_600)
+    let other = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
+    let compact = try ring.sign(Array("{}".utf8), .idToken, at: now)
+    #expect(throws: TokenError.unknownKey) { try other.verify(compact, .idToken, at: now) }
+    let forger = try Signer()
+    func forged(_ header: String) throws -> String { try forger.token("{}", header: header) }
+    #expect(throws: TokenError.wrongType) {
+      try ring.verify(forged(#"{"alg":"ES256","kid":"\#(signing.keyID)"}"#), .idToken, at: now)
+    }
+    #expect(throws: TokenError.wrongType) {
+      try ring.verify(forged(#"{"alg":"ES256","kid":"\#(signing.keyID)","typ":"jwt"}"#), .idToken, at: now)
+    }
+    #expect(throws: TokenError.unknownKey) {
+      try ring.verify(forged(#"{"alg":"ES256","typ":"JWT"}"#), .idToken, at: now)
+    }
+    #expect(throws: TokenError.badSignature) {
+      try ring.verify(forged(#"{"alg":"ES256","kid":"\#(signing.keyID)","typ":"JWT"}"#), .idToken, at: now)
+    }
+    #expect(throws: TokenError.algorithmNotAllowed) {
+      try ring.verify(forged(#"{"alg":"RS256","kid":"\#(signing.keyID)","typ":"JWT"}"#), .idToken, at: now)
+    }
+  }
+
+  @Test func `A payload that the ring signed but that is no JSON object is no set of claims`() throws {
+    let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
+    #expect(throws: TokenError.malformed(.claims)) {
+      try ring.verify(ring.sign(Array("[]".utf8), .idToken, at: now), .idToken, at: now)
+    }
+  }
+
+  @Test func `A key is published before it signs, and verifies until its last token has expired (check 101)`() throws {
+    let old = try key(publishedAt: 0, activeFrom: 0, retiredAt: 1_000)
+    let new = try key(publishedAt: 500, activeFrom: 1_000)
+    let ring = KeyRing([old, new], tokenLifetimeSecondsMax: 3_600)
+    func published(_ time: Int64) throws -> [String?] {
+      try #require(json(ring.jwks(at: time))["keys"]?.array).map { $0["kid"]?.string }
+    }
+    #expect(try published(499) == [old.keyID])
+    #expect(try published(500) == [old.keyID, new.keyID])
+    #expect(ring.activeKey(at: 999)?.keyID == old.keyID)
+    #expect(ring.activeKey(at: 1_000)?.keyID == new.keyID)
+    let last = try ring.sign(Array("{}".utf8), .idToken, at: 999)
+    #expect(try ring.verify(last, .idToken, at: 4_599).members == [])
+    #expect(try published(4_599) == [old.keyID, new.keyID])
+    #expect(throws: TokenError.unknownKey) { try ring.verify(last, .idToken, at: 4_600) }
+    #expect(try published(4_600) == [new.keyID])
+  }
+
+  @Test func `Of two active keys the one that took over last signs, and none signs before it is published`() throws {
+    let first = try key(activeFrom: now - 50)
+    let second = try key(activeFrom: now - 20)
+    let early = try key(publishedAt: now + 1, activeFrom: now - 1)
+    let ring = KeyRing([second, first, early], tokenLifetimeSecondsMax: 3_600)
+    #expect(ring.activeKey(at: now)?.keyID == second.keyID)
+    #expect(ring.activeKey(at: now + 1)?.keyID == early.keyID)
+  }
+
+  @Test func `A ring without an active key signs nothing`() throws {
+    let ring = KeyRing([try key(retiredAt: now)], tokenLifetimeSecondsMax: 3_600)
+    #expect(throws: TokenError.noActiveKey) { try ring.sign([], .idToken, at: now) }
+    #expect(throws: TokenError.noActiveKey) { try KeyRing([], tokenLifetimeSecondsMax: 1).sign([], .idToken, at: now) }
+  }
+
+  @Test func `A key cannot be given an algorithm of another kind`() throws {
+    #expect(throws: CryptoError.wrongAlgorithm) { try key(.p256, .rs256) }
+  }
+}
+
+struct IDTokenClaimsTests {
+  func claims() -> IDTokenClaims {
+    IDTokenClaims(
+      issuer: "https://latchkey.example", audience: "shop", accountID: "acc1", issuedAt: 100, expiresAt: 3_700,
+      authenticatedAt: 90, sessionID: "s1", methods: ["pwd", "otp"], signInProvider: "password")
+  }
+
+  func full() throws -> IDTokenClaims {
+    var claims = claims()
+    claims.email = #"a"b\@example.com"#
+    claims.emailVerified = true
+    claims.phoneNumber = "+16505553434"
+    claims.name = "Åsa \u{1F600}\n"
+    claims.picture = "https://example.com/a.png"
+    claims.identities = [
+      .init(providerID: "google.com", subjects: ["1", "2"]), .init(providerID: "email", subjects: ["a@example.com"]),
+    ]
+    claims.secondFactor = "totp"
+    claims.customClaims = try CustomClaims(validating: #"{"role":"admin","levels":[1,2]}"#)
+    return claims
+  }
+
+  @Test func `The fewest claims make exactly this document`() {
+    #expect(
+      String(decoding: claims().encoded(), as: UTF8.self) == """
+        {"iss":"https://latchkey.example","aud":"shop","sub":"acc1","iat":100,"exp":3700,"auth_time":90,"sid":"s1",\
+        "amr":["pwd","otp"],"latchkey":{"identities":{},"sign_in_provider":"password"}}
+        """)
+  }
+
+  @Test func `Every claim comes back as it was, custom claims at the top level`() throws {
+    let full = try full()
+    let document = try JSONValue.parse(full.encoded(), byteCountMax: 4_096)
+    #expect(try IDTokenClaims(document) == full)
+    #expect(try IDTokenClaims(JSONValue.parse(claims().encoded(), byteCountMax: 4_096)) == claims())
+    #expect(document["role"]?.string == "admin")
+    #expect(document["latchkey"]?["identities"]?["google.com"]?.strings == ["1", "2"])
+    #expect(document["latchkey"]?["sign_in_second_factor"]?.string == "totp")
+    #expect(document["email_verified"]?.bool == true)
+  }
+
+  @Test func `Claims that lack what every ID token has are refused, one by one`() throws {
+    let members = try #require(JSONValue.parse(claims().encoded(), byteCountMax: 4_096).members)
+    for index in members.indices {
+      var fewer = members
+      fewer.remove(at: index)
+      #expect(throws: TokenError.malformed(.claims)) { try IDTokenClaims(.object(fewer)) }
+    }
+    #expect(throws: TokenError.malformed(.claims)) { try IDTokenClaims(.array([])) }
+  }
+
+  @Test func `Another issuer, another audience, and the second of expiry are refused by name (check 100)`() throws {
+    let claims = claims()
+    try claims.check(issuer: "https://latchkey.example", audiences: ["web", "shop"], now: 3_699)
+    #expect(throws: TokenError.expired) {
+      try claims.check(issuer: "https://latchkey.example", audiences: ["shop"], now: 3_700)
+    }
+    #expect(throws: TokenError.wrongIssuer) {
+      try claims.check(issuer: "https://latchkey.example/", audiences: ["shop"], now: 100)
+    }
+    for audiences in [[], ["web"], ["SHOP"]] {
+      #expect(throws: TokenError.wrongAudience) {
+        try claims.check(issuer: "https://latchkey.example", audiences: audiences, now: 100)
+      }
+    }
+  }
+}
+
+struct CustomClaimsTests {
+  @Test(arguments: [
+    "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "acr", "amr", "at_hash", "auth_time", "azp", "c_hash", "cnf",
+    "nonce", "firebase", "sid", "email", "email_verified", "phone_number", "name", "picture", "latchkey", "uid",
+  ])
+  func `A reserved name is forbidden and named, also when it is escaped`(name: String) {
+    let first = String(name.unicodeScalars.first?.value ?? 0, radix: 16)
+    for spelling in [name, #"\u00\#(first)"# + name.dropFirst()] {
+      #expect(throws: CustomClaimsError.forbidden(name)) {
+        try CustomClaims(validating: #"{"role":"admin","\#(spelling)":1}"#)
+      }
+    }
+  }
+
+  @Test func `A reserved name inside a claim of one's own, or in other case, is allowed`() throws {
+    let claims = try CustomClaims(validating: #"{"tenant":{"sub":"x"},"Sub":1}"#)
+    #expect(claims.json == #"{"tenant":{"sub":"x"},"Sub":1}"#)
+  }
+
+  @Test func `1000 bytes are allowed, 1001 are too large, counted in bytes and not in characters`() throws {
+    let frame = #"{"a":""}"#.utf8.count
+    func text(_ count: Int) -> String { #"{"a":"\#(String(repeating: "x", count: count - frame))"}"# }
+    #expect(try CustomClaims(validating: text(1_000)).json == text(1_000))
+    #expect(throws: CustomClaimsError.tooLarge) { try CustomClaims(validating: text(1_001)) }
+    let umlauts = #"{"a":"\#(String(repeating: "ä", count: 500))"}"#
+    #expect(throws: CustomClaimsError.tooLarge) { try CustomClaims(validating: umlauts) }
+  }
+
+  @Test(arguments: ["", "null", "[]", "1", #""{}""#, "{", "{}}", #"{"a":1,"a":2}"#, "{a:1}", #"{"a":1} x"#])
+  func `What is no strict JSON object is refused`(text: String) {
+    #expect(throws: CustomClaimsError.malformed) { try CustomClaims(validating: text) }
+  }
+
+  @Test func `An empty object is none, and numbers keep every digit`() throws {
+    #expect(try CustomClaims(validating: " { } ") == .none)
+    #expect(CustomClaims.none.json == "{}")
+    let exact = #"{"n":12345678901234567890.10}"#
+    #expect(try CustomClaims(validating: " \(exact)\n").json == exact)
+  }
+}
+
+struct CustomTokenTests {
+  func claims(issuedAt: Int64 = 100, expiresAt: Int64 = 3_700) throws -> CustomTokenClaims {
+    CustomTokenClaims(
+      issuer: "https://latchkey.example", audience: "https://latchkey.example", accountID: "acc1",
+      issuedAt: issuedAt, expiresAt: expiresAt, claims: try CustomClaims(validating: #"{"role":"guest"}"#))
+  }
+
+  func check(_ claims: CustomTokenClaims, now: Int64) throws {
+    try claims.check(issuer: "https://latchkey.example", audience: "https://latchkey.example", now: now)
+  }
+
+  @Test func `Its claims come back as they were, with session claims and without`() throws {
+    let claims = try claims()
+    #expect(try CustomTokenClaims(JSONValue.parse(claims.encoded(), byteCountMax: 4_096)) == claims)
+    let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2}"#
+    let plain = try CustomTokenClaims(json(text))
+    #expect(plain.claims == .none)
+    #expect(String(decoding: plain.encoded(), as: UTF8.self) == text)
+  }
+
+  @Test func `Reserved session claims are refused even in a token with a good signature`() {
+    for session in [#"{"sub":"other"}"#, "[]", #""{}""#, "null"] {
+      let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2,"claims":\#(session)}"#
+      #expect(throws: TokenError.malformed(.claims)) { try CustomTokenClaims(json(text)) }
+    }
+  }
+
+  @Test func `Expired, for another, from the future, or longer than an hour: refused`() throws {
+    try check(claims(), now: 3_699)
+    #expect(throws: TokenError.expired) { try check(claims(), now: 3_700) }
+    #expect(throws: TokenError.malformed(.claims)) { try check(claims(expiresAt: 3_701), now: 100) }
+    #expect(throws: TokenError.malformed(.claims)) { try check(claims(issuedAt: .min, expiresAt: .max), now: 100) }
+    try check(claims(), now: 40)
+    #expect(throws: TokenError.malformed(.claims)) { try check(claims(), now: 39) }
+    #expect(throws: TokenError.wrongIssuer) { try claims().check(issuer: "x", audience: "y", now: 100) }
+    #expect(throws: TokenError.wrongAudience) {
+      try claims().check(issuer: "https://latchkey.example", audience: "y", now: 100)
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Crypto
+import Testing
+import Tokens
+
+struct ProviderTokenTests {
+  let now: Int64 = 1_700_000_000
+  let signer: Signer
+  let rules = ProviderTokenRules(
+    issuers: ["https://issuer.example", "issuer.example"], clientIDs: ["web", "ios"], algorithms: [.es256])
+
+  init() throws {
+    signer = try Signer()
+  }
+
+  /// Claims that pass, with some changed (a JSON text) or taken away (nil).
+  func claims(_ changes: [String: String?] = [:]) -> String {
+    var members: [String: String] = [
+      "iss": #""https://issuer.example""#, "aud": #""web""#, "sub": #""subject-1""#, "exp": "\(now + 300)",
+      "iat": "\(now - 10)",
+    ]
+    for (name, value) in changes { members[name] = value }
+    return "{" + members.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",") + "}"
+  }
+
+  func verify(
+    _ changes: [String: String?] = [:], rules: ProviderTokenRules? = nil, accessToken: String? = nil
+  ) throws -> ProviderClaims {
+    try (rules ?? self.rules).verify(
+      JWS(signer.token(claims(changes))), keys: keySet(signer.jwk()), accessToken: accessToken, now: now)
+  }
+
+  func refusal(_ changes: [String: String?]) throws -> TokenRefusal? {
+    do {
+      _ = try verify(changes)
+      return nil
+    } catch let refusal as TokenRefusal {
+      return refusal
+    }
+  }
+
+  @Test func `A token that keeps every rule gives its claims, and its nonce to the caller`() throws {
+    let claims = try verify(["nonce": #""n-1""#, "email": #""ada@example.com""#])
+    #expect(claims.issuer == "https://issuer.example" && claims.subject == "subject-1" && claims.audiences == ["web"])
+    #expect(claims.issuedAt == now - 10 && claims.expiresAt == now + 300)
+    #expect(claims.nonce == "n-1" && !claims.accessTokenIsBound)
+    #expect(claims.all["email"]?.string == "ada@example.com")
+    #expect(try verify().nonce == nil)
+    #expect(try verify(["iss": #""issuer.example""#]).issuer == "issuer.example")
+  }
+
+  @Test func `A token for another audience is refused (check 40)`() throws {
+    for audience in [#""other""#, #"["other"]"#, "[]", #""""#, "1", #"["web",1]"#, "null", #""WEB""#, #""web ""#, nil] {
+      #expect(try refusal(["aud": audience]) == .audience, "aud \(audience ?? "absent")")
+    }
+  }
+
+  @Test func `Several audiences with one that is not ours are refused (check 41)`() throws {
+    #expect(try refusal(["aud": #"["web","other"]"#, "azp": #""web""#]) == .untrustedAudience)
+    #expect(try refusal(["aud": #"["web","ios"]"#, "azp": #""web""#]) == nil)
+    #expect(try refusal(["aud": #"["web"]"#]) == nil)
+  }
+
+  @Test func `A missing azp beside several audiences, and a foreign one beside any, are refused (check 41)`() throws {
+    #expect(try refusal(["aud": #"["web","ios"]"#]) == .authorizedParty)
+    for party in [#""other""#, "1", "null", #""""#, #"["web"]"#] {
+      #expect(try refusal(["azp": party]) == .authorizedParty)
+    }
+    #expect(try refusal(["azp": #""ios""#]) == nil)
+  }
+
+  @Test func `An issuer that differs by slash, scheme, host, case or normal form is refused (check 42)`() throws {
+    for issuer in [
+      #""https://issuer.example/""#, #""http://issuer.example""#, #""https://issuer.example.evil""#,
+      #""https://Issuer.example""#, #""""#, "1", #"["https://issuer.example"]"#, nil,
+    ] {
+      #expect(try refusal(["iss": issuer]) == .issuer, "iss \(issuer ?? "absent")")
+    }
+    let rules = ProviderTokenRules(issuers: ["https://é.example"], clientIDs: ["web"], algorithms: [.es256])
+    #expect(throws: TokenRefusal.issuer) { try verify(["iss": #""https://e\u0301.example""#], rules: rules) }
+  }
+
+  @Test func `An algorithm outside the pinned ones is refused, though key and signature are good (check 43)`() throws {
+    let signer = try Signer(.rsa, .ps256)
+    #expect(throws: TokenRefusal.algorithmNotPinned) {
+      try rules.verify(JWS(signer.token(claims())), keys: keySet(signer.jwk()), accessToken: nil, now: now)
+    }
+  }
+
+  @Test func `An unknown key and a foreign signature are refused, and told apart for the refetch (check 53)`() throws {
+    let attacker = try Signer()
+    let stranger = try Signer(keyID: "k2")
+    #expect(throws: TokenRefusal.badSignature) {
+      try rules.verify(JWS(attacker.token(claims())), keys: keySet(signer.jwk()), accessToken: nil, now: now)
+    }
+    #expect(throws: TokenRefusal.unknownKey) {
+      try rules.verify(JWS(stranger.token(claims())), keys: keySet(signer.jwk()), accessToken: nil, now: now)
+    }
+  }
+
+  @Test func `A signed payload that is no JSON object is refused`() throws {
+    for payload in ["", "[]", "null", #"{"a":1,"a":2}"#, "{"] {
+      #expect(throws: TokenRefusal.malformedClaims) {
+        try rules.verify(JWS(signer.token(payload)), keys: keySet(signer.jwk()), accessToken: nil, now: now)
+      }
+    }
+  }
+
+  @Test func `An expired token is refused, with 60 seconds of leeway to the second (check 45)`() throws {
+    #expect(try refusal(["exp": "\(now - 59)"]) == nil)
+    #expect(try refusal(["exp": "\(now - 60)"]) == .expired)
+    for time in [#""\#(now + 300)""#, "null", "true", nil] { #expect(try refusal(["exp": time]) == .expiryMissing) }
+    #expect(try refusal(["exp": "\(Int64.min)"]) == .expired)
+    #expect(try refusal(["exp": "\(now).5"]) == nil)
+  }
+
+  @Test func `A token issued in the future beyond the leeway, or at no time, is refused (check 45)`() throws {
+    #expect(try refusal(["iat": "\(now + 60)"]) == nil)
+    #expect(try refusal(["iat": "\(now + 61)"]) == .issuedInFuture)
+    #expect(try refusal(["iat": "\(Int64.max)"]) == .issuedInFuture)
+    for time in [#""\#(now)""#, "null", nil] { #expect(try refusal(["iat": time]) == .issuedAtMissing) }
+  }
+
+  @Test func `A token that is not valid yet is refused (RFC 7519 4.1.5)`() throws {
+    #expect(try refusal(["nbf": "\(now + 60)"]) == nil)
+    for time in ["\(now + 61)", #""\#(now)""#, "null"] { #expect(try refusal(["nbf": time]) == .notYetValid) }
+  }
+
+  @Test func `A subject is a string of 1 to 255 bytes`() throws {
+    let edge = String(repeating: "s", count: 255)
+    #expect(try refusal(["sub": #""\#(edge)""#]) == nil)
+    for subject in [#""\#(edge)s""#, #""""#, "1", "null", nil] { #expect(try refusal(["sub": subject]) == .subject) }
+  }
+
+  @Test func `A nonce that is no text is refused, not taken as absent (check 46)`() throws {
+    for nonce in ["1", "null", "[]"] { #expect(try refusal(["nonce": nonce]) == .nonce) }
+  }
+
+  @Test(arguments: [
+    (KeyKind.p256, SignatureAlgorithm.es256, HashFunction.sha256), (.p384, .es384, .sha384),
+    (.ed25519, .edDSA, .sha512), (.rsa, .rs512, .sha512), (.rsa, .ps256, .sha256),
+  ])
+  func `An at_hash is checked with the hash of the signature's algorithm (check 52)`(
+    kind: KeyKind, algorithm: SignatureAlgorithm, hash: HashFunction
+  ) throws {
+    let signer = try Signer(kind, algorithm)
+    let rules = ProviderTokenRules(issuers: rules.issuers, clientIDs: ["web"], algorithms: [algorithm])
+    let half = Base64URL.encode(Array(hash.digest(Array("access".utf8)).prefix(hash.byteCount / 2)))
+    let token = try JWS(signer.token(claims(["at_hash": #""\#(half)""#])))
+    let keys = try keySet(signer.jwk())
+    #expect(try rules.verify(token, keys: keys, accessToken: "access", now: now).accessTokenIsBound)
+    #expect(throws: TokenRefusal.accessTokenHash) {
+      try rules.verify(token, keys: keys, accessToken: "Access", now: now)
+    }
+  }
+
+  @Test func `The at_hash example of OpenID Connect Core A.3 agrees (check 52)`() throws {
+    let claims = try verify(
+      ["at_hash": #""77QmUPtjPfzWtF2AnpK9RQ""#], accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
+    #expect(claims.accessTokenIsBound)
+  }
+
+  @Test func `An at_hash that is wrong, short or no text is refused when the access token is there (check 52)`() {
+    for hash in [#""AAAAAAAAAAAAAAAAAAAAAA""#, #""77QmUPtjPfzWtF2AnpK9""#, #""""#, #""!""#, "1", "null"] {
+      #expect(throws: TokenRefusal.accessTokenHash) {
+        try verify(["at_hash": hash], accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
+      }
+    }
+  }
+
+  @Test func `An access token withheld from its at_hash is refused where the policy needs it (check 52)`() throws {
+    let hash = ["at_hash": #""77QmUPtjPfzWtF2AnpK9RQ""#]
+    let strict = ProviderTokenRules(
+      issuers: rules.issuers, clientIDs: rules.clientIDs, algorithms: [.es256], requireAccessToken: true)
+    #expect(throws: TokenRefusal.accessTokenMissing) { try verify(hash, rules: strict) }
+    #expect(try !verify(hash).accessTokenIsBound)
+    #expect(try !verify(rules: strict).accessTokenIsBound)
+    #expect(try !verify(accessToken: "anything").accessTokenIsBound)
+  }
+}
