@@ -65,10 +65,9 @@ import Glibc
 
   private func startWhatMay() {
     let now = ContinuousClock.now
-    waiting.removeAll { request in
-      guard request.deadline <= now else { return false }
-      request.continuation.resume(throwing: FetchError.timedOut)
-      return true
+    while let first = waiting.first, first.deadline <= now {
+      waiting.removeFirst()
+      first.continuation.resume(throwing: FetchError.timedOut)
     }
     while let index = startable() { start(waiting.remove(at: index), now: now) }
   }

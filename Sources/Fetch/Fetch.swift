@@ -31,7 +31,7 @@ package struct FetchedBody: Hashable, Sendable {
 package enum FetchError: Error, Hashable, Sendable {
   /// Not an absolute https URL of printable ASCII without user information.
   case refusedURL
-  /// Every address of the host is private, and the host is not one of those that may be.
+  /// The host resolves to a private address, and is not one of those that may.
   case refusedAddress
   /// The server answered with a redirect. Following one would leave the configured host.
   case redirected

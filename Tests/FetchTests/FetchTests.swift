@@ -136,17 +136,20 @@ struct FetchTests {
     #expect(failures == Array(repeating: .timedOut, count: 4))
   }
 
-  @Test func `past the waiting limit a fetch is refused at once`() async throws {
+  @Test func `past the waiting limit a fetch is refused at once, and what waits is not disturbed`() async throws {
     let fetcher = try fetcher {
       $0.perHostMax = 1
       $0.waitingMax = 2
-      $0.totalTimeMillis = 400
+      $0.totalTimeMillis = 1000
     }
-    let failures = await outcomes(of: 20, fetcher, "/slow")
-    // One under way and two waiting; which of the first two starts before the third comes is a race.
-    let waited = failures.count { $0 == .timedOut }
-    #expect((2...3).contains(waited))
-    #expect(failures.count { $0 == .overloaded } == 20 - waited)
+    async let underWay = outcomes(of: 1, fetcher, "/slow")
+    try await Task.sleep(for: .milliseconds(150))
+    async let waiting = outcomes(of: 2, fetcher, "/slow")
+    try await Task.sleep(for: .milliseconds(150))
+    let start = ContinuousClock.now
+    #expect(await outcomes(of: 3, fetcher, "/slow") == Array(repeating: .overloaded, count: 3))
+    #expect(ContinuousClock.now - start < .milliseconds(500))
+    #expect(await underWay + waiting == Array(repeating: .timedOut, count: 3))
   }
 
   @Test func `closing ends every fetch under way exactly once, and all later ones`() async throws {

@@ -95,6 +95,8 @@ struct KeyTests {
     #expect(fetcher.asked.count == 1)
     fetcher.serve(first)
     #expect(await bench.refusal(of: token, at: later(seconds: 5)) == nil)
+    // And the failure is forgotten: a key that is unknown now is the token's fault.
+    #expect(await bench.refusal(of: try second.token(), at: later(seconds: 6)) == .invalid(why: "UNKNOWN_KEY"))
   }
 
   @Test func `each provider has keys and limits of its own`() async throws {
@@ -158,7 +160,8 @@ struct KeyTests {
 
   @Test(arguments: [
     .failure(.timedOut), .failure(.redirected), .failure(.tooLarge), .failure(.refusedAddress), .failure(.untrusted),
-    .failure(.closed), .success(FetchedBody(status: 500, bytes: [])), .success(FetchedBody(status: 204, bytes: [])),
+    .failure(.closed), .success(FetchedBody(status: 500, bytes: Issuer().keySet().bytes)),
+    .success(FetchedBody(status: 204, bytes: [])),
   ] as [Result<FetchedBody, FetchError>])
   func `check 68: a provider that answers nothing usable is unavailable`(
     answer: Result<FetchedBody, FetchError>
