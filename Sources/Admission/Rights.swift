@@ -15,11 +15,6 @@ package struct Rights: Sendable {
 
   package func include(methodNumber: Int) -> Bool { allowed[methodNumber] }
 
-  /// Whether a pattern of configuration can match anything: a wrong one stops the start instead of granting nothing.
-  package static func matchesAny(pattern: String, paths: [String]) -> Bool {
-    paths.contains { matches(pattern: pattern, name: $0.dropFirst()) }
-  }
-
   private static func matches(pattern: String, name: Substring) -> Bool {
     if pattern == "*" { return true }
     if pattern.hasSuffix("/*") { return name.hasPrefix(pattern.dropLast()) }

@@ -1,15 +1,28 @@
 internal import CLinux
 
-/// A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
+/// A socket that listens, before a thread takes it over.
+package struct BoundSocket: Sendable {
+  let descriptor: Int32
+  package let port: UInt16
+
+  /// - Parameter address: an IPv4 or IPv6 literal.
+  /// - Parameter port: 0 takes a free one.
+  package init(address: String, port: UInt16, backlog: Int32) throws {
+    descriptor = unsafe lk_listen(address, port, backlog)
+    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
+    self.port = UInt16(clamping: lk_local_port(descriptor))
+  }
+}
+
+/// Takes connections from a listening socket.
 package final class Listening {
   package let descriptor: Int32
   /// Held back so that a connection can still be taken and closed when no descriptor is left: an accept queue that is
   /// never emptied would keep epoll awake.
   private var spare: Int32
 
-  package init(address: String, port: UInt16, backlog: Int32) throws {
-    descriptor = unsafe lk_listen(address, port, backlog)
-    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
+  package init(_ socket: BoundSocket) {
+    descriptor = socket.descriptor
     spare = lk_eventfd()
   }
 
@@ -17,8 +30,6 @@ package final class Listening {
     lk_close(descriptor)
     if spare >= 0 { lk_close(spare) }
   }
-
-  package var port: UInt16 { UInt16(clamping: lk_local_port(descriptor)) }
 
   package enum Accepted {
     case connection(descriptor: Int32, address: String)

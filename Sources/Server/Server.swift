@@ -1,4 +1,4 @@
-package import Identity
+internal import Identity
 internal import Admission
 internal import Crypto
 internal import Fetch
@@ -46,11 +46,12 @@ package final class Server: Sendable {
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
-      limits: settings.limits, methods: methods, callers: try settings.callerTable(methods.map(\.path)), tls: tls,
+      limits: settings.limits, methods: methods, callers: settings.callerTable(methods.map(\.path)), tls: tls,
       store: store, log: log)
 
     let listening = try Server.naming("listen") {
-      try Listening(address: settings.listenAddress, port: settings.listenPort, backlog: settings.limits.listenBacklog)
+      try BoundSocket(
+        address: settings.listenAddress, port: settings.listenPort, backlog: settings.limits.listenBacklog)
     }
     port = listening.port
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
@@ -62,7 +63,8 @@ package final class Server: Sendable {
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
   }
 
-  private func start(_ shared: Shared, _ listening: consuming Listening) {
+  private func start(_ shared: Shared, _ listening: BoundSocket) {
+    let (mailbox, workers, limits, log) = (acceptorMailbox, workers, settings.limits, log)
     for (index, worker) in workers.enumerated() {
       startThread(named: "reactor-\(index)") { [self] in
         do {
@@ -73,12 +75,10 @@ package final class Server: Sendable {
         if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
       }
     }
-    let (mailbox, workers, limits) = (acceptorMailbox, workers, settings.limits)
-    let log = log
     startThread(named: "acceptor") {
       do {
         let acceptor = try Acceptor(
-          listening, mailbox: mailbox, workers: workers, census: shared.census, limits: limits)
+          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits)
         acceptor.run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])

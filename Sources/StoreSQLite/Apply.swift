@@ -22,7 +22,7 @@ extension Writer {
     case .insertAccount(let account): try insert(account)
     case .updateAccount(let account): return try update(account) ? nil : .stale
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
-    case .touchAccount(let id, let at): return try touch(id, at) ? nil : .stale
+    case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
     case .deleteAccount(let id, let version): return try deleteAccount(id, version) ? nil : .stale
     case .insertIdentity(let identity): return try insert(identity) ? nil : .stale
     case .updateIdentity(let identity): return try update(identity) ? nil : .stale

@@ -41,9 +41,9 @@ extension Writer {
       .bind(id).bind(version).runHitsRow()
   }
 
-  func touch(_ id: String, _ at: Timestamp) throws(Failure) -> Bool {
-    try connection.statement("UPDATE accounts SET last_sign_in_at = ? WHERE id = ? AND disabled = 0")
-      .bind(at).bind(id).runHitsRow()
+  func touch(_ id: String, _ version: Int64, _ at: Timestamp) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET last_sign_in_at = ? WHERE id = ? AND version = ?")
+      .bind(at).bind(id).bind(version).runHitsRow()
   }
 
   func deleteAccount(_ id: String, _ version: Int64) throws(Failure) -> Bool {

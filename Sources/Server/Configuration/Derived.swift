@@ -2,17 +2,13 @@ internal import Admission
 internal import Fetch
 internal import Providers
 internal import Services
+internal import Wire
 
 // What the parts are made from, out of the settings.
 
 extension Settings {
   /// - Parameter paths: of the method table, in its order.
-  func callerTable(_ paths: [String]) throws(ConfigurationError) -> CallerTable {
-    for (index, caller) in callers.enumerated() {
-      for pattern in caller.methods where !Rights.matchesAny(pattern: pattern, paths: paths) {
-        throw ConfigurationError(setting: "callers[\(index)].methods", why: "\(pattern) names no method")
-      }
-    }
+  func callerTable(_ paths: [String]) -> CallerTable {
     let unidentified = CallerSettings(
       name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
       audiences: [defaultAudience])
@@ -40,6 +36,16 @@ extension ProviderSettings {
     switch keys {
     case .discovery(let url), .jwks(let url): issuers + [url]
     }
+  }
+}
+
+extension Settings {
+  /// Whether a pattern of rights can match anything: a wrong one stops the start instead of granting nothing.
+  static func namesMethods(_ pattern: String) -> Bool {
+    if pattern == "*" { return true }
+    let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, DescriptorSet.services.contains(String(parts[0])) else { return false }
+    return parts[1] == "*" || DescriptorSet.file(containingSymbol: "\(parts[0]).\(parts[1])") != nil
   }
 }
 

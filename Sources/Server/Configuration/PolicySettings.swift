@@ -1,5 +1,6 @@
 internal import Admission
 internal import Crypto
+internal import HTTP2
 internal import Identity
 internal import Providers
 internal import Store
@@ -77,9 +78,11 @@ extension Settings {
     }
     let audiences = try reader.texts("audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name one at least") }
+    let methods = try reader.texts(
+      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
+    if let wrong = methods.first(where: { !namesMethods($0) }) { throw reader.wrong("methods", "\(wrong) names no method") }
     return CallerSettings(
-      name: name, san: san, apiKeyDigest: digest,
-      methods: try reader.texts("methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *"),
+      name: name, san: san, apiKeyDigest: digest, methods: methods,
       mayFetchByEmail: try reader.flag("fetch_by_email", false, "may look up addresses"), audiences: audiences)
   }
 

@@ -3,7 +3,6 @@ package import Crypto
 package import Identity
 package import Logging
 internal import Providers
-package import Store
 package import TLS
 
 /// Everything an operator can set, checked. Each has a default but for the files that nobody can guess.

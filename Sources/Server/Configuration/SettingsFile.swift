@@ -24,6 +24,5 @@ extension Settings {
       throw ConfigurationError(setting: error.setting, why: error.why)
     }
     _ = try MasterKey.read(masterKeyFile)
-    _ = try callerTable(Server.paths(reflection: reflection))
   }
 }
