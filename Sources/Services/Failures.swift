@@ -56,22 +56,19 @@ package enum Failures {
     var message = failure.reason.rawValue
     if let field = failure.field { message += " (\(field))" }
     if !failure.hint.isEmpty { message += ": \(failure.hint)" }
-    var details = [
-      any(ErrorInfo(reason: failure.reason.rawValue, domain: domain, metadata: failure.metadata), arena)
-    ]
-    if let field = failure.field {
+    var metadata = failure.metadata
+    if let field = failure.field { metadata["field"] = field }
+    var details = [ErrorInfo(reason: failure.reason.rawValue, domain: domain, metadata: metadata).asAny(arena: arena)]
+    // AIP-193: field violations belong to INVALID_ARGUMENT.
+    if let field = failure.field, code == .invalidArgument {
       let violation = BadRequest.FieldViolation(
         field: field, description: failure.hint.isEmpty ? failure.reason.rawValue : failure.hint)
-      details.append(any(BadRequest(fieldViolations: [violation]), arena))
+      details.append(BadRequest(fieldViolations: [violation]).asAny(arena: arena))
     }
-    if let millis = failure.retryAfterMillis { details.append(any(RetryInfo(retryDelayMillis: millis), arena)) }
+    if let millis = failure.retryAfterMillis { details.append(RetryInfo(retryDelayMillis: millis).asAny(arena: arena)) }
     let rich = Wire.Status(code: Int32(code.rawValue), message: message, details: details)
     return GRPC.Status(
       code, message, details: rich.encodeBare(arena: arena), pushbackMillis: failure.retryAfterMillis)
-  }
-
-  private static func any<Detail: WireEncodable>(_ detail: Detail, _ arena: Arena) -> AnyMessage {
-    AnyMessage(typeURL: "type.googleapis.com/" + Detail.messageName, value: detail.encodeBare(arena: arena))
   }
 
   /// The error table of the product, whole: a new reason does not compile without its status.
