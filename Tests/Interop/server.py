@@ -1,0 +1,100 @@
+"""Starts and stops the server under test: latchkeyd, or with LATCHKEY_PEER=grpcio the stock gRPC C core.
+
+The second way proves the tests themselves, and says what the C core does where the documents leave a choice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROTO = HERE.parent.parent / "proto"
+LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
+PEER = os.environ.get("LATCHKEY_PEER", "")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def write_config(folder: Path, port: int, **overrides: object) -> Path:
+    """The configuration of one server; `overrides` are settings by their names, replaced whole."""
+    config: dict[str, object] = {
+        "listen": {"address": "127.0.0.1", "port": port},
+        "tls": {"certificate": str(folder / "server.pem"), "key": str(folder / "server.key"),
+                "client_authority": str(folder / "authority.pem"), "client_certificates": "none"},
+        "store": {"path": str(folder / f"store-{port}.db")},
+        "reflection": True,
+    }
+    for name, value in overrides.items():
+        old = config.get(name)
+        config[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+    path = folder / f"config-{port}.json5"
+    path.write_text(json.dumps(config, indent=2))
+    return path
+
+
+@dataclass
+class Server:
+    """A running server process; `stop` asks it to drain and waits."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def address(self) -> str:
+        return f"localhost:{self.port}"
+
+    @property
+    def authority(self) -> bytes:
+        return (self.folder / "authority.pem").read_bytes()
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, timeout_seconds: float) -> int:
+        return self.process.wait(timeout_seconds)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.signal()
+            try:
+                self.wait(2)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def start(folder: Path, **overrides: object) -> Server:
+    port = free_port()
+    config = write_config(folder, port, **overrides)
+    command = [sys.executable, str(HERE / "peer.py"), str(config)] if PEER else [
+        str(LATCHKEYD), "--config", str(config)]
+    log = (folder / f"server-{port}.log").open("wb")
+    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    wait_until_listening(process, port, folder / f"server-{port}.log")
+    return Server(port, folder, process)
+
+
+def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path, timeout_seconds: float = 15) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended at once with {process.returncode}:\n{log.read_text()[-2000:]}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    process.kill()
+    raise RuntimeError(f"the server did not listen in time:\n{log.read_text()[-2000:]}")
