@@ -13,11 +13,14 @@ from concurrent import futures
 from pathlib import Path
 
 import grpc
+from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
+from grpc_status import rpc_status
 
+FETCH_PROVIDERS = "/latchkey.v1.AuthService/FetchProviders"
 SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection", "grpc.reflection.v1.ServerReflection")
-HEALTH_NAMES = ("", "grpc.health.v1.Health")
+HEALTH_NAMES = ("", "latchkey.v1.AuthService")
 
 
 def reflection_v1(servicer: reflection.ReflectionServicer) -> grpc.GenericRpcHandler:
@@ -27,6 +30,21 @@ def reflection_v1(servicer: reflection.ReflectionServicer) -> grpc.GenericRpcHan
         reflection_pb2.ServerReflectionResponse.SerializeToString)
     return grpc.method_handlers_generic_handler(
         "grpc.reflection.v1.ServerReflection", {"ServerReflectionInfo": method})
+
+
+class RefuseEveryAddress(grpc.GenericRpcHandler):
+    """FetchProviders without a subject, the one call of the product that the transport tests need."""
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        return grpc.unary_unary_rpc_method_handler(self.refuse) if details.method == FETCH_PROVIDERS else None
+
+    @staticmethod
+    def refuse(_: bytes, context: grpc.ServicerContext) -> bytes:
+        status = status_pb2.Status(code=grpc.StatusCode.INVALID_ARGUMENT.value[0], message="Name an e-mail address.")
+        status.details.add().Pack(error_details_pb2.ErrorInfo(reason="INVALID_REQUEST", domain="latchkey.v1"))
+        violation = error_details_pb2.BadRequest.FieldViolation(field="subject", description="is required")
+        status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
+        context.abort_with_status(rpc_status.to_status(status))
 
 
 def credentials(tls: dict[str, str]) -> grpc.ServerCredentials:
@@ -46,6 +64,7 @@ def serve(config: dict) -> None:
     for name in HEALTH_NAMES:
         status.set(name, health_pb2.HealthCheckResponse.SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
+    server.add_generic_rpc_handlers((RefuseEveryAddress(),))
     if config["reflection"]:
         reflection.enable_server_reflection(SERVICES, server)
         server.add_generic_rpc_handlers((reflection_v1(reflection.ReflectionServicer(SERVICES)),))

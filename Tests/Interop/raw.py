@@ -130,7 +130,8 @@ class Connection:
         self.socket = (context or client_context(None)).wrap_socket(plain, server_hostname="localhost")
         self.encoder, self.decoder = hpack.Encoder(), hpack.Decoder()
         self.acknowledge, self.buffer, self.closed, self.next_stream = acknowledge, b"", False, 1
-        self.waiting: list[frames.Frame] = []
+        self.unread: list[frames.Frame] = []
+        self.initial_window, self.credit = 65535, {0: 65535}
         self.write(PREFACE + settings() if preface is None else preface)
 
     def __enter__(self) -> "Connection":
@@ -165,13 +166,31 @@ class Connection:
             self.write(frame(DATA, END_STREAM, stream, message() if body is None else body))
         return self.reply(stream, timeout_seconds)
 
+    def body(self, stream: int, payload: bytes, timeout_seconds: float = 3) -> None:
+        """Sends DATA as the peer's windows allow and ends the stream; gives up once the stream was answered."""
+        deadline = time.monotonic() + timeout_seconds
+        while payload:
+            room = min(self.credit[0], self.initial_window + self.credit.get(stream, 0), 16384)
+            if room > 0:
+                part, payload = payload[:room], payload[room:]
+                self.write(frame(DATA, 0 if payload else END_STREAM, stream, part))
+                self.credit[0] -= len(part)
+                self.credit[stream] = self.credit.get(stream, 0) - len(part)
+                continue
+            got = self.receive(deadline)
+            self.unread += [got] if got else []
+            if got is None or got.stream_id == stream and isinstance(got, (frames.HeadersFrame, frames.RstStreamFrame)):
+                return
+
     def stream(self) -> int:
         self.next_stream += 2
         return self.next_stream - 2
 
     def read(self, timeout_seconds: float = 3) -> frames.Frame | None:
         """The next frame; None at the end of the connection; TimeoutError when nothing came in time."""
-        deadline = time.monotonic() + timeout_seconds
+        return self.unread.pop(0) if self.unread else self.receive(time.monotonic() + timeout_seconds)
+
+    def receive(self, deadline: float) -> frames.Frame | None:
         while True:
             if len(self.buffer) >= 9:
                 head, length = frames.Frame.parse_frame_header(memoryview(self.buffer[:9]))
@@ -200,8 +219,11 @@ class Connection:
     def noted(self, got: frames.Frame) -> frames.Frame:
         if isinstance(got, (frames.HeadersFrame, frames.ContinuationFrame)):
             got.fields = self.decoder.decode(got.data)  # Our servers' blocks are small: one frame each.
-        if self.acknowledge and isinstance(got, frames.SettingsFrame) and "ACK" not in got.flags:
-            self.write(settings(flags=ACK))
+        if isinstance(got, frames.WindowUpdateFrame):
+            self.credit[got.stream_id] = self.credit.get(got.stream_id, 0) + got.window_increment
+        if isinstance(got, frames.SettingsFrame) and "ACK" not in got.flags:
+            self.initial_window = got.settings.get(INITIAL_WINDOW_SIZE, self.initial_window)
+            self.write(settings(flags=ACK) if self.acknowledge else b"")
         if self.acknowledge and isinstance(got, frames.PingFrame) and "ACK" not in got.flags:
             self.write(frame(PING, ACK, 0, got.opaque_data))
         return got

@@ -1,6 +1,7 @@
-"""Starts and stops the server under test: latchkeyd, or with LATCHKEY_PEER=grpcio the stock gRPC C core.
+"""Starts and stops the server under test: latchkeyd, or by LATCHKEY_PEER another server that proves the tests.
 
-The second way proves the tests themselves, and says what the C core does where the documents leave a choice.
+`grpcio` is the stock gRPC C core, which says what to do where the documents leave a choice. `nghttpd` is a plain
+web server that passes nearly all HTTP/2 cases; it can answer test_h2_conformance.py only.
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ def free_port() -> int:
 
 
 def write_config(folder: Path, port: int, **overrides: object) -> Path:
-    """The configuration of one server; `overrides` are settings by their names, replaced whole."""
-    config: dict[str, object] = {
+    """The configuration of one server. `overrides` are the test suite's own names for settings, listed here.
+
+    This function alone knows how the server spells them; limits that a test does not set keep their defaults.
+    """
+    wanted = {"reflection": True, "client_certificates": "none"} | overrides
+    config = {
         "listen": {"address": "127.0.0.1", "port": port},
         "tls": {"certificate": str(folder / "server.pem"), "key": str(folder / "server.key"),
-                "client_authority": str(folder / "authority.pem"), "client_certificates": "none"},
+                "client_authority": str(folder / "authority.pem"),
+                "client_certificates": wanted["client_certificates"]},
         "store": {"path": str(folder / f"store-{port}.db")},
-        "reflection": True,
+        "reflection": wanted["reflection"],
+        "limits": {name: wanted[name] for name in ("connections_max", "handshake_millis") if name in wanted},
     }
-    for name, value in overrides.items():
-        old = config.get(name)
-        config[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
     path = folder / f"config-{port}.json5"
     path.write_text(json.dumps(config, indent=2))
     return path
@@ -76,13 +80,19 @@ class Server:
                 self.process.wait()
 
 
+def command(folder: Path, port: int, config: Path) -> list[str]:
+    if PEER == "grpcio":
+        return [sys.executable, str(HERE / "peer.py"), str(config)]
+    if PEER == "nghttpd":
+        return ["nghttpd", "--address=127.0.0.1", str(port), str(folder / "server.key"), str(folder / "server.pem")]
+    return [str(LATCHKEYD), "--config", str(config)]
+
+
 def start(folder: Path, **overrides: object) -> Server:
     port = free_port()
     config = write_config(folder, port, **overrides)
-    command = [sys.executable, str(HERE / "peer.py"), str(config)] if PEER else [
-        str(LATCHKEYD), "--config", str(config)]
-    log = (folder / f"server-{port}.log").open("wb")
-    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    with (folder / f"server-{port}.log").open("wb") as log:
+        process = subprocess.Popen(command(folder, port, config), stdout=log, stderr=subprocess.STDOUT)
     wait_until_listening(process, port, folder / f"server-{port}.log")
     return Server(port, folder, process)
 
