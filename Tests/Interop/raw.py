@@ -228,7 +228,8 @@ class Connection:
             self.write(frame(PING, ACK, 0, got.opaque_data))
         return got
 
-    def until(self, wanted: type[frames.Frame], timeout_seconds: float = 3) -> frames.Frame | None:
+    def until(self, wanted: type[frames.Frame] | tuple[type[frames.Frame], ...],
+              timeout_seconds: float = 3) -> frames.Frame | None:
         """The next frame of a kind, passing over others; None when the connection ended first."""
         deadline = time.monotonic() + timeout_seconds
         while True:
