@@ -6,9 +6,9 @@ Run as `peer.py CONFIG`, with a file that `server.write_config` wrote.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
-import threading
 from concurrent import futures
 from pathlib import Path
 
@@ -74,15 +74,14 @@ def serve(config: dict) -> None:
 
 
 def wait_for_signals(server: grpc.Server, status: health.HealthServicer) -> None:
-    asked = [threading.Event(), threading.Event()]
-    signal.signal(signal.SIGTERM, lambda *_: next(event for event in asked if not event.is_set()).set())
-    asked[0].wait()
+    signal.sigwait({signal.SIGTERM})
     status.enter_graceful_shutdown()
     ended = server.stop(grace=10)
-    while not ended.wait(0.05):
-        if asked[1].is_set():
-            sys.exit(1)
+    while not ended.wait(0.02):
+        if signal.sigtimedwait({signal.SIGTERM}, 0):
+            os._exit(1)  # Without waiting for the threads of calls.
 
 
 if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # Before any thread, so that all inherit it.
     serve(json.loads(Path(sys.argv[1]).read_text()))

@@ -24,7 +24,8 @@ STREAMS_MAX = 100
 def hold(connection: Connection, count: int) -> list[int]:
     """Opens calls whose message has not come, so that they stay in flight for as long as the test wishes."""
     streams = [connection.stream() for _ in range(count)]
-    connection.write(*[connection.headers(stream, request()) for stream in streams])
+    connection.write(*[connection.headers(stream, request()) for stream in streams], frame(PING, 0, 0, b"all held"))
+    assert isinstance(connection.until(frames.PingFrame), frames.PingFrame), "and the server has read them"
     return streams
 
 
