@@ -131,7 +131,6 @@ def test_many_messages_of_the_limit_pass_one_connection_because_windows_are_give
         assert connection.reply(stream).status == NOT_FOUND
 
 
-@pytest.mark.peer_differs("the C core leaves its windows shut by calls that it refused", strict=False)
 def test_refused_messages_give_the_window_of_the_connection_back(connection: Connection) -> None:
     connection.until(frames.SettingsFrame)
     for _ in range(40):
