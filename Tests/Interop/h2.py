@@ -11,11 +11,12 @@ from typing import Callable
 
 from hyperframe import frame as frames
 
-from raw import (DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, NO_ERROR, PING, REFUSED_STREAM, RST_STREAM,
-                 WATCH, Connection, Field, frame, message, request, settings)
+from raw import (DATA, END_HEADERS, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, PING, WATCH, Connection, Field, frame,
+                 message, request, settings)
 
 Expect = Callable[[Connection], None]
 ECHO = b"conforms"
+PATIENCE_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def ping() -> bytes:
 
 def answered(c: Connection) -> None:
     """A whole answer on stream 1, whatever it says."""
-    reply = c.reply(1)
+    reply = c.reply(1, PATIENCE_SECONDS)
     assert reply.http is not None and reply.ended and reply.reset in (None, NO_ERROR), reply
 
 
@@ -79,41 +80,41 @@ def alive(c: Connection) -> None:
 
 
 def echoed(c: Connection) -> None:
-    got = c.until(frames.PingFrame)
+    got = c.until(frames.PingFrame, PATIENCE_SECONDS)
     assert got is not None and got.opaque_data == ECHO and "ACK" in got.flags, got
 
 
 def alive_or_closed(c: Connection) -> None:
     c.write(ping())
-    got = c.until((frames.PingFrame, frames.GoAwayFrame))
+    got = c.until((frames.PingFrame, frames.GoAwayFrame), PATIENCE_SECONDS)
     assert got is None or isinstance(got, frames.PingFrame) or got.error_code == NO_ERROR, got
 
 
 def acknowledged(c: Connection) -> None:
     """Twice: the SETTINGS of the preface, and those of the case."""
     for _ in range(2):
-        while "ACK" not in c.until(frames.SettingsFrame).flags:
-            pass
+        got = c.until(frames.SettingsFrame, PATIENCE_SECONDS)
+        assert got is not None and "ACK" in got.flags, got
 
 
 def connection_error(*codes: int) -> Expect:
     def expect(c: Connection) -> None:
-        got = c.until(frames.GoAwayFrame)
+        got = c.until(frames.GoAwayFrame, PATIENCE_SECONDS)
         assert got is None or got.error_code in codes, got
     return expect
 
 
 def goaway(code: int) -> Expect:
     def expect(c: Connection) -> None:
-        got = c.until(frames.GoAwayFrame)
+        got = c.until(frames.GoAwayFrame, PATIENCE_SECONDS)
         assert got is not None and got.error_code == code, got
-        assert c.until(frames.DataFrame) is None, "and then the connection is closed"
+        assert c.until(frames.DataFrame, PATIENCE_SECONDS) is None, "and then the connection is closed"
     return expect
 
 
 def stream_error(*codes: int) -> Expect:
     def expect(c: Connection) -> None:
-        got = c.until((frames.RstStreamFrame, frames.GoAwayFrame))
+        got = c.until((frames.RstStreamFrame, frames.GoAwayFrame), PATIENCE_SECONDS)
         assert got is None or got.error_code in codes, got
     return expect
 
@@ -121,8 +122,8 @@ def stream_error(*codes: int) -> Expect:
 def refused_above(limit: int, *codes: int) -> Expect:
     """The stream past the limit is reset, and none before it."""
     def expect(c: Connection) -> None:
-        got = c.until((frames.RstStreamFrame, frames.GoAwayFrame))
-        assert got is None or got.error_code in codes and got.stream_id in (0, 2 * limit + 1), got
+        got = c.until((frames.RstStreamFrame, frames.GoAwayFrame), PATIENCE_SECONDS)
+        assert got is None or (got.error_code in codes and got.stream_id in (0, 2 * limit + 1)), got
     return expect
 
 
@@ -130,6 +131,8 @@ def data_of(*lengths: int) -> Expect:
     """DATA frames of these lengths, as the window allows, and no more."""
     def expect(c: Connection) -> None:
         for length in lengths:
-            got = c.until(frames.DataFrame)
+            got = c.until(frames.DataFrame, PATIENCE_SECONDS)
             assert got is not None and len(got.data) == length, got
+        c.write(ping())
+        assert isinstance(c.until((frames.DataFrame, frames.PingFrame), PATIENCE_SECONDS), frames.PingFrame)
     return expect

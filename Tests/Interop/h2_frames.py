@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import struct
 
-from hyperframe import frame as frames
-
 from h2 import (Case, ECHO, alive, answered, body, call, closed, connection_error, echoed, goaway, half_closed, head,
                 ping, refused_above, stream_error)
 from h2_generic import block, priority
 from raw import (CANCEL, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_SIZE_ERROR, HEADERS,
                  PADDED, PING, PRIORITY, PRIORITY_FLAG, PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM, STREAM_CLOSED,
-                 Connection, frame, message, request, reset, window_update)
+                 Connection, frame, message, reset, window_update)
 
 PROTOCOL, SIZE = connection_error(PROTOCOL_ERROR), connection_error(FRAME_SIZE_ERROR)
 CLOSED_STREAM = stream_error(STREAM_CLOSED)

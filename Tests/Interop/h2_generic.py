@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Callable
 
 from hpack.huffman import HuffmanEncoder
 from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
@@ -13,6 +14,7 @@ from raw import (CANCEL, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END
                  MAX_CONCURRENT_STREAMS, NO_ERROR, PADDED, PRIORITY, PRIORITY_FLAG, Connection, frame, message, request,
                  reset, settings, window_update)
 
+Send = Callable[[Connection], bytes]
 COMPRESSION = connection_error(COMPRESSION_ERROR)
 USER_AGENT_4_BITS = b"\x0f\x2b"  # Static entry 58 behind a prefix of 4 bits: 15, then 43 (RFC 7541 section 5.1).
 HUFFMAN = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
@@ -52,7 +54,7 @@ def continued(c: Connection, parts: int) -> bytes:
     return b"".join(frames) + body()
 
 
-def with_field(coded: bytes, before: bytes = b"") -> object:
+def with_field(coded: bytes, before: bytes = b"") -> Send:
     """A good call with one more field (or table size update) as these bytes of HPACK."""
     return lambda c: frame(HEADERS, END_HEADERS, 1, before + block(c) + coded) + body()
 

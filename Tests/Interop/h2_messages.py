@@ -12,7 +12,7 @@ from hyperframe import frame as frames
 from h2 import (Case, ECHO, acknowledged, alive, alive_or_closed, answered, body, call, connection_error, data_of,
                 echoed, head, malformed, ping, stream_error)
 from h2_frames import PROTOCOL, SIZE, continuation, open_block
-from h2_generic import continued
+from h2_generic import Send, continued
 from raw import (ACK, CHECK, END_HEADERS, END_STREAM, ENABLE_PUSH, FLOW_CONTROL_ERROR, GOAWAY, INITIAL_WINDOW_SIZE,
                  MAX_FRAME_SIZE, PING, PROTOCOL_ERROR, PUSH_PROMISE, SETTINGS, WINDOW_UPDATE, CONTINUATION, Connection,
                  Field, frame, message, request, reset, settings, window_update)
@@ -41,16 +41,16 @@ def ping_ack_first(c: Connection) -> bytes:
     return frame(PING, ACK, 0, b"not mine") + ping()
 
 
-def with_length(length: str, *parts: bytes) -> object:
+def with_length(length: str, *parts: bytes) -> Send:
     """A call whose content-length is not the length of its DATA frames."""
     def send(c: Connection) -> bytes:
         flags = [0] * (len(parts) - 1) + [END_STREAM]
         return head(c, 1, request(CHECK, ("content-length", length))) + b"".join(
-            body(1, part, flag) for part, flag in zip(parts, flags))
+            body(1, part, flag) for part, flag in zip(parts, flags, strict=True))
     return send
 
 
-def with_fields(*fields: Field) -> object:
+def with_fields(*fields: Field) -> Send:
     return malformed(METHOD, SCHEME, PATH, AUTHORITY, *REST, *fields)
 
 

@@ -179,7 +179,8 @@ class Connection:
                 continue
             got = self.receive(deadline)
             self.unread += [got] if got else []
-            if got is None or got.stream_id == stream and isinstance(got, (frames.HeadersFrame, frames.RstStreamFrame)):
+            over = isinstance(got, frames.HeadersFrame | frames.RstStreamFrame) and got.stream_id == stream
+            if got is None or over:
                 return
 
     def stream(self) -> int:

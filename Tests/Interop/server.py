@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
+LIMITS = ("connections_max", "handshake_millis", "request_millis")
 PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
@@ -41,7 +42,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
                 "client_certificates": wanted["client_certificates"]},
         "store": {"path": str(folder / f"store-{port}.db")},
         "reflection": wanted["reflection"],
-        "limits": {name: wanted[name] for name in ("connections_max", "handshake_millis") if name in wanted},
+        "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
     path = folder / f"config-{port}.json5"
     path.write_text(json.dumps(config, indent=2))

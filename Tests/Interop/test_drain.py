@@ -134,9 +134,9 @@ def test_a_thousand_calls_in_flight_all_finish(draining: Server) -> None:
     held = [hold(connection, CALLS_EACH) for connection in connections]
     time.sleep(2 if PEER else 0)  # grpcio begins one call after another, and cancels those it has not begun.
     draining.signal()
-    for connection, streams in zip(connections, held):
+    for connection, streams in zip(connections, held, strict=True):
         assert [one.last_stream_id for one in goaways(connection)] == [LAST_STREAM, streams[-1]]
-    statuses = [status for pair in zip(connections, held) for status in finish(*pair)]
+    statuses = [status for pair in zip(connections, held, strict=True) for status in finish(*pair)]
     assert statuses == [OK] * CONNECTIONS * CALLS_EACH
     assert draining.wait(5) == 0
 

@@ -77,7 +77,8 @@ def test_list_names_the_product_and_every_listed_service_has_its_file(channel: g
     answer, = ask(channel, version, {"list_services": ""})
     names = [service.name for service in answer.list_services_response.service]
     assert {"latchkey.v1.AuthService", "latchkey.v1.SessionService"} <= set(names)
-    for name, file in zip(names, ask(channel, version, *({"file_containing_symbol": name} for name in names))):
+    asked = [{"file_containing_symbol": name} for name in names]
+    for name, file in zip(names, ask(channel, version, *asked), strict=True):
         found = file_of(file)
         assert name in [f"{found.package}.{service.name}" for service in found.service]
 

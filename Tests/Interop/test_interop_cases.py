@@ -65,8 +65,8 @@ def test_status_code_and_message(channel: grpc.Channel) -> None:
 
 
 def test_special_status_message(channel: grpc.Channel) -> None:
-    error = failure(unary(channel, "/nowhere/\t\ntest with whitespace\r\nand Unicode BMP \u263a and non-BMP \U0001f608"),
-                    b"", timeout=5)
+    path = "/nowhere/\t\ntest with whitespace\r\nand Unicode BMP \u263a and non-BMP \U0001f608"
+    error = failure(unary(channel, path), b"", timeout=5)
     assert error.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INTERNAL)
     error.details().encode()
 
