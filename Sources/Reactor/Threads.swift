@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Synchronization
 
 /// A named operating-system thread that runs `body` once. Nobody joins it: who needs its end is told by the body.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
@@ -88,3 +89,23 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
 
 /// Ends the process at once, without a word to anyone.
 package func exitNow(_ code: Int32) -> Never { lk_exit(code) }
+
+/// Blocks the calling thread until `body` is done: for a main thread, which has nothing better to do. Never for a
+/// reactor.
+package func waitFor<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Result<Value, any Error> {
+  let box = Box<Result<Value, any Error>>()
+  Task.detached {
+    let result: Result<Value, any Error>
+    do { result = .success(try await body()) } catch { result = .failure(error) }
+    box.value.withLock { $0 = result }
+    box.done.signal()
+  }
+  box.done.wait()
+  guard let result = box.value.withLock({ $0 }) else { preconditionFailure("signalled before it was done") }
+  return result
+}
+
+private final class Box<Value: Sendable>: Sendable {
+  let value = Mutex<Value?>(nil)
+  let done = Wakeups()
+}

@@ -10,7 +10,7 @@ import Reactor
 import Server
 
 @main
-struct LatchkeyDaemon: AsyncParsableCommand {
+struct LatchkeyDaemon: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "latchkeyd", abstract: "Account linking and sign-in, as gRPC over TLS.",
     discussion: """
@@ -28,7 +28,7 @@ struct LatchkeyDaemon: AsyncParsableCommand {
   @Flag(name: .long, help: "Print every setting with its default and its meaning.")
   var listSettings = false
 
-  func run() async throws {
+  func run() throws {
     if listSettings {
       for line in Settings.list() { print(line) }
       return
@@ -41,20 +41,22 @@ struct LatchkeyDaemon: AsyncParsableCommand {
         try settings.checkFiles()
         return print("\(config): ok")
       }
-      try await serve(settings)
+      try serve(settings)
     } catch let error as ConfigurationError {
       writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
       throw ExitCode(78)
     }
   }
 
-  private func serve(_ settings: Settings) async throws {
+  /// The main thread only waits for signals: it was alone when they were blocked, so no other thread takes them.
+  private func serve(_ settings: Settings) throws {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
     let log = Log(Logger(label: "latchkeyd") { _ in lines })
+    let started = waitFor { try await Server(settings, log: log) }
     let server: Server
     do {
-      server = try await Server(settings, log: log)
+      server = try started.get()
     } catch let error as ConfigurationError {
       throw error
     } catch {
@@ -62,15 +64,13 @@ struct LatchkeyDaemon: AsyncParsableCommand {
       lines.flush()
       throw ExitCode.failure
     }
-    await withCheckedContinuation { continuation in
-      startThread(named: "signals") {
-        while waitForSignal() != .terminate {}
-        continuation.resume()
-        while waitForSignal() != .terminate {}
-        exitNow(1)
-      }
+    while waitForSignal() != .terminate {}
+    Task.detached {
+      await server.drain()
+      lines.flush()
+      exitNow(0)
     }
-    await server.drain()
-    lines.flush()
+    while waitForSignal() != .terminate {}
+    exitNow(1)
   }
 }

@@ -35,13 +35,13 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
     This function alone knows how the server spells them; limits that a test does not set keep their defaults.
     """
     wanted = {"reflection": True, "client_certificates": "none"} | overrides
+    (folder / "master.key").write_text("5a" * 32)
     config = {
-        "listen": {"address": "127.0.0.1", "port": port},
-        "tls": {"certificate": str(folder / "server.pem"), "key": str(folder / "server.key"),
-                "client_authority": str(folder / "authority.pem"),
+        "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True, "reflection": wanted["reflection"]},
+        "tls": {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
+                "client_ca_file": str(folder / "authority.pem"),
                 "client_certificates": wanted["client_certificates"]},
         "store": {"path": str(folder / f"store-{port}.db")},
-        "reflection": wanted["reflection"],
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
     path = folder / f"config-{port}.json5"

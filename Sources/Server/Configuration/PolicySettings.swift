@@ -47,7 +47,10 @@ extension Settings {
       limits.connectionsMax = try group.integer("connections_max", 16_384, 1...1_000_000, "connections in all")
       limits.connectionsPerAddressMax = try group.integer(
         "connections_per_address_max", 256, 1...1_000_000, "connections from one address")
-      limits.handshakeMillis = try group.seconds("handshake_timeout_seconds", 10, 1...60, "to complete TLS")
+      limits.handshakeMillis = Int64(
+        try group.integer("handshake_millis", 10_000, 10...60_000, "to complete TLS"))
+      limits.requestMillis = Int64(
+        try group.integer("request_millis", 10_000, 10...600_000, "from a unary request's head to its end"))
       limits.session.streamsMax = try group.integer(
         "streams_per_connection_max", 100, 1...10_000, "calls at once on one connection")
       limits.messageBytesMax = try group.integer(
