@@ -109,6 +109,7 @@ internal import CNghttp2
   package func respondTrailersOnly(_ stream: Stream, _ trailers: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
     stream.answered = true
+    stream.finished = true
     let result = unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil)
     precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
   }
@@ -116,6 +117,7 @@ internal import CNghttp2
   package func reset(_ stream: Stream, _ code: ErrorCode) {
     guard !stream.isClosed else { return }
     stream.answered = true
+    stream.finished = true
     unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue)
   }
 
@@ -186,8 +188,8 @@ internal import CNghttp2
     unsafe Sink.install(in: callbacks)
     // Window is given back when a message was consumed, not when it was received.
     unsafe nghttp2_option_set_no_auto_window_update(option, 1)
-    // Closed streams are of no use to a server that ignores priorities.
-    unsafe nghttp2_option_set_no_closed_streams(option, 1)
+    // Blanks around a value are trimmed by who reads it, as the gRPC document allows.
+    unsafe nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1)
     unsafe nghttp2_option_set_max_outbound_ack(option, 1000)
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.

@@ -79,7 +79,7 @@ internal import CNghttp2
 
   func body(_ stream: Stream, _ bytes: UnsafeBufferPointer<UInt8>) {
     // What comes after the answer is dropped, its window given back to the connection.
-    if stream.answered {
+    if stream.finished {
       unsafe nghttp2_session_consume_connection(session, bytes.count)
       return
     }

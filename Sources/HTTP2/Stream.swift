@@ -23,7 +23,10 @@ internal import CNghttp2
   /// The call that lives on this stream; whoever drives the connection puts it here.
   package var call: AnyObject?
 
+  /// The head of the answer was submitted.
   var answered = false
+  /// The answer is complete, if not yet sent: what the client still sends is of no use.
+  var finished = false
   private var out: [UInt8] = []
   private var outOffset = 0
   private var trailers: PreparedHeaders?
@@ -50,7 +53,10 @@ internal import CNghttp2
     }
   }
 
-  func finish(_ trailers: PreparedHeaders) { self.trailers = trailers }
+  func finish(_ trailers: PreparedHeaders) {
+    self.trailers = trailers
+    finished = true
+  }
 
   /// nghttp2 asks for at most `count` bytes of the body. At its end the trailers are submitted from here, as
   /// nghttp2 wants it: after the end of data is known and before the frame is made.

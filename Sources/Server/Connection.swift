@@ -33,6 +33,8 @@ final class Connection {
   private var readWantsWrite = false
   private var writeWantsRead = false
   private(set) var isClosed = false
+  /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
+  private var isBroken = false
   /// Unary calls that were begun and whose streams are open.
   private var unaryCalls = 0
   private var streamingCalls = 0
@@ -100,8 +102,10 @@ final class Connection {
           UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]), nowMillis: worker.nowMillis)
         worker.touch(self)
         callsLeft -= process(session)
-        // What nghttp2 could not swallow ends the connection once its GOAWAY is out.
-        guard alive else { return }
+        guard alive else {
+          isBroken = true
+          return
+        }
         // The kernel has more only if epoll says so again: no read that would come back empty.
         guard channel.hasPending else { return }
       case .wantRead: return
@@ -289,7 +293,7 @@ final class Connection {
     }
     // Streams that closed while the answers were sent are reported now.
     _ = process(session)
-    if session.isOver || lifeIsOver(session) { return close() }
+    if isBroken || session.isOver || lifeIsOver(session) { return close() }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

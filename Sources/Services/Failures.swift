@@ -22,7 +22,8 @@ package enum Failures {
     case let failure as Failure: return status(failure, arena)
     case let error as WireError: return status(error, arena)
     case let refusal as CallerRefusal: return status(failure(refusal), arena)
-    case is HealthService.UnknownService: return GRPC.Status(.notFound, "unknown service")
+    case let unknown as HealthService.UnknownService:
+      return GRPC.Status(.notFound, "unknown service \(unknown.name)")
     default:
       // A mistake of ours: the log has the error, the client has the fact.
       return GRPC.Status(.internal, "the call failed inside the server")

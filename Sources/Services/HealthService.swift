@@ -29,7 +29,7 @@ package struct HealthService: Sendable {
     [
       .unary("/\(HealthService.name)/Check", HealthCheckRequest.self, isOpenToAll: true) { request, _, _, arena in
         let status = status(of: request.service)
-        guard status != .serviceUnknown else { throw UnknownService() }
+        guard status != .serviceUnknown else { throw UnknownService(name: request.service) }
         return .answer(HealthCheckResponse(status: status).encode(arena: arena))
       },
       Method(
@@ -44,7 +44,9 @@ package struct HealthService: Sendable {
   }
 
   /// Check answers NOT_FOUND where Watch, by the same document, answers SERVICE_UNKNOWN and stays open.
-  struct UnknownService: Error {}
+  struct UnknownService: Error {
+    let name: String
+  }
 }
 
 /// Tells the status now and each time it changes; never ends by itself.
