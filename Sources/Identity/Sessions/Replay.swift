@@ -26,8 +26,8 @@ extension CallFacts {
 }
 
 extension Environment {
-  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired or
-  /// been spent since.
+  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired
+  /// or been spent since.
   package func recorded(_ call: CallFacts) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
