@@ -21,6 +21,11 @@ package struct WaysIn: Hashable, Sendable {
     }
   }
 
+  /// Into an account that nobody can sign in to yet (S12): a link to its own address, where the operator allows links.
+  init(mailedLinkUnder policy: Policy) {
+    if policy.emailLinkEnabled { methods = [WaysIn.emailLink] }
+  }
+
   /// A mailed link belongs to the same provider as the password: both name the account by its address.
   package var providerIDs: [String] {
     var providerIDs: [String] = []

@@ -5,9 +5,9 @@ import Store
 /// Every edit raises the account's version exactly once and is guarded by the version that the decision was taken on,
 /// so that of two edits at once one is decided again: two parallel unlinks can never both count the other's way in.
 struct AccountEdit: Hashable, Sendable {
-  private let before: AccountRecord
-  private var edited: AccountState
-  private var hanging: [Write] = []
+  let before: AccountRecord
+  var edited: AccountState
+  var hanging: [Write] = []
 
   init(_ state: AccountState) {
     before = state.account

@@ -111,7 +111,7 @@ enum LinkDecision: Hashable, Sendable {
 
 extension AccountState {
   /// A row that waited while a subject of its own provider was unlinked met a changed subject (S8): a recycled mailbox.
-  fileprivate func unlinked(_ providerID: String, after since: Timestamp) -> Bool {
+  func unlinked(_ providerID: String, after since: Timestamp) -> Bool {
     unlinks.contains { $0.key.providerID == providerID && $0.at >= since }
   }
 }

@@ -99,8 +99,8 @@ extension Tables {
     case .guardAccount(let id, let version):
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.version += 1
-    case .touchAccount(let id, let lastSignInAt):
-      guard let account = accounts[id], !account.disabled else { return .stale }
+    case .touchAccount(let id, let version, let lastSignInAt):
+      guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.lastSignInAt = lastSignInAt
     case .deleteAccount(let id, let version):
       guard accounts[id]?.version == version else { return .stale }

@@ -1,0 +1,92 @@
+import Store
+
+/// A way into the account that a row was held for, proved by this call.
+enum ProvedWayIn: Hashable, Sendable {
+  case password(CheckedPassword)
+  case identity(Assertion)
+  case customToken(CustomToken)
+}
+
+/// `SignIn(credential, pending_token)`: signs in to the account found and links the held identity to it, in one
+/// transaction. Resolves only by a way in that this account already has; never creates, reclaims or links on its own.
+struct CompletionDecision: Sendable {
+  var way: ProvedWayIn
+  var policy: Policy
+  var now: Timestamp
+
+  /// - Parameter facts: of the row with its account, the owner of the held identity, and the owner of the held address.
+  func decide(_ row: PendingRecord, _ held: HeldAssertion, _ facts: Facts) -> SignInDecision {
+    guard let owner = facts.pendingAccount else { return .refuse(PendingTable.mismatch("the account is gone")) }
+    if let other = resolve(to: owner) { return other }
+    if facts.tokenSpent { return .refuse(.tokenWasSpent) }
+    let identity = held.assertion.identity
+    guard policy.enabledProviderIDs.contains(identity.providerID) else {
+      return .refuse(.notEnabled(identity.providerID))
+    }
+    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    if let identityOwner = facts.identityOwner {
+      guard identityOwner.account.id == owner.account.id else {
+        return .refuse(PendingTable.mismatch("the identity has become another account's"))
+      }
+      return .open(open(owner, linking: nil))
+    }
+    if owner.identity(of: identity.providerID) != nil {
+      return .refuse(
+        Failure(.providerAlreadyLinked, hint: "Another identity of this provider is linked; unlink that one first."))
+    }
+    if policy.oneAccountPerEmail, let emailOwner = facts.emailOwner, emailOwner.account.id != owner.account.id {
+      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
+    }
+    if owner.unlinked(identity.providerID, after: row.createdAt), !isHeld(by: owner, before: row.createdAt) {
+      return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))
+    }
+    return .open(open(owner, linking: held.assertion))
+  }
+
+  /// nil: the credential is a way into this account, and the account may be entered.
+  func resolve(to owner: AccountState) -> SignInDecision? {
+    switch way {
+    case .password(let password):
+      guard password.check.matches else { return .refuse(.wrongPassword) }
+      guard password.ownerID == owner.account.id else { return .refuse(otherAccount) }
+      guard password.isOf(owner.account), password.email == owner.account.email else { return .checkAgain }
+    case .identity(let assertion):
+      guard owner.holds(assertion.identity) else { return .refuse(otherAccount) }
+    case .customToken(let token):
+      guard token.accountID == owner.account.id else { return .refuse(otherAccount) }
+      if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
+    }
+    return owner.account.disabled ? .refuse(.userIsDisabled) : nil
+  }
+
+  private var otherAccount: Failure { PendingTable.mismatch("held for another account than the credential proves") }
+
+  private func open(_ owner: AccountState, linking assertion: Assertion?) -> Opening {
+    var edit = AccountEdit(owner)
+    var notes: [AuditNote] = []
+    if let assertion {
+      edit.link(assertion, policy: policy, now: now)
+      let details = ["provider_id": assertion.identity.providerID, "proof": "sign-in"]
+      notes.append(AuditNote(.linked, accountID: owner.account.id, details: details))
+    }
+    var upgradedHash: String?
+    switch way {
+    case .password(let password): upgradedHash = password.check.upgradedHash
+    case .identity(let own): edit.refresh(own)
+    case .customToken: break
+    }
+    edit.noteSignIn(at: now, upgradedHash: upgradedHash)
+    return Opening(state: edit.state, writes: edit.signInWrites, notes: notes)
+  }
+
+  /// S8: after a change of subject only what was a way in before the row counts, since a new one may be the work of the
+  /// mailbox's new holder.
+  private func isHeld(by owner: AccountState, before moment: Timestamp) -> Bool {
+    switch way {
+    case .password: owner.account.passwordSetAt.map { $0 < moment } ?? false
+    case .identity(let assertion):
+      owner.identities.contains { $0.key == assertion.identity && $0.linkedAt < moment }
+    case .customToken: true
+    }
+  }
+}

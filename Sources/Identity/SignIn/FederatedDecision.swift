@@ -1,0 +1,180 @@
+import Store
+
+/// Rows S1 to S12: an assertion meets the accounts.
+///
+/// The first match decides. Identity known: S10, S11, S1. No address to compare, or a free one: S9, else create.
+/// Somebody's address: S8, S12, S10, then S5 to S7, with S11 before any write to that account.
+struct FederatedDecision: Sendable {
+  var assertion: Assertion
+  var existingOnly = false
+  var claimAddress = false
+  var policy: Policy
+  var now: Timestamp
+  /// Fresh; becomes the id of the account where one is created.
+  var newAccountID: String
+
+  private var providerID: String { assertion.identity.providerID }
+
+  func decide(_ facts: Facts) -> SignInDecision {
+    if facts.tokenSpent { return .refuse(.tokenWasSpent) }
+    if let owner = facts.identityOwner { return signIn(owner, emailOwner: facts.emailOwner) }
+    if policy.oneAccountPerEmail, assertion.email != nil, let owner = facts.emailOwner { return meet(owner) }
+    return existingOnly ? .refuse(.noAccountYet) : .open(create())
+  }
+
+  /// S10, S11, S1.
+  private func signIn(_ owner: AccountState, emailOwner: AccountState?) -> SignInDecision {
+    if owner.account.disabled { return .refuse(.userIsDisabled) }
+    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    var edit = AccountEdit(owner)
+    let news = owner.identities.first { $0.key == assertion.identity }?.email != assertion.email
+    edit.refresh(assertion)
+    var notes: [AuditNote] = []
+    if policy.oneAccountPerEmail, let email = assertion.email {
+      if emailOwner == nil || emailOwner?.account.id == owner.account.id {
+        edit.fillAddress(email, of: assertion)
+      } else if news {
+        let details = ["provider_id": providerID]
+        notes.append(AuditNote(.addressOwnedElsewhere, accountID: owner.account.id, details: details))
+      }
+    }
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))
+  }
+
+  /// S2, S3, S4. In duplicate mode no address is copied, so that none is ever compared.
+  private func create() -> Opening {
+    var account = AccountRecord(id: newAccountID, createdAt: now)
+    account.displayName = assertion.displayName
+    account.photoURL = assertion.photoURL
+    account.lastSignInAt = now
+    if policy.oneAccountPerEmail, let email = assertion.email {
+      account.email = email
+      account.emailSource = providerID
+      if assertion.tier >= .verified {
+        account.emailProof = .assertion
+        account.emailProofProviderID = providerID
+      }
+    }
+    let identity = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
+    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": providerID])
+    return Opening(
+      state: AccountState(account: account, identities: [identity]),
+      writes: [.insertAccount(account), .insertIdentity(identity)], notes: [note], isNewAccount: true)
+  }
+}
+
+// MARK: somebody's address
+
+extension FederatedDecision {
+  private func meet(_ owner: AccountState) -> SignInDecision {
+    let ways = WaysIn(owner, policy)
+    if owner.identity(of: providerID) != nil { return subjectChanged(owner, ways) }
+    if owner.account.madeByAdministrator, ways.isEmpty { return adopt(owner) }
+    if owner.account.disabled, assertion.tier >= .verified { return .refuse(.userIsDisabled) }
+    if owner.account.emailProved { return meetProved(owner, ways) }
+    if assertion.tier >= .verified { return meetUnproved(owner, ways) }
+    return .accountExists(conflict(owner, ways))
+  }
+
+  /// S8. The mailbox may have a new holder, so whatever it could open does not count.
+  private func subjectChanged(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+    let ways = ways.without([providerID, WaysIn.emailLink])
+    let reason = ways.isEmpty ? AccountExists.Reason.askAdministrator : .subjectChanged
+    return .accountExists(Conflict(owner: owner, ways: ways, reason: reason))
+  }
+
+  /// S12. Nobody could ever sign in to it, so nobody is kept out; but a disabled account stays shut, and an enrolled
+  /// factor is asked for before anything is written.
+  private func adopt(_ owner: AccountState) -> SignInDecision {
+    guard assertion.tier == .authoritative else {
+      return .accountExists(conflict(owner, WaysIn(mailedLinkUnder: policy)))
+    }
+    if owner.account.disabled { return .refuse(.userIsDisabled) }
+    return link(owner, details: ["proof": "authoritative assertion"])
+  }
+
+  /// S5. `auto_link` needs a proof on both sides: an administrator's word is none of the person's, and an unlink says
+  /// that the person wanted it apart.
+  private func meetProved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+    let account = owner.account
+    guard policy.autoLink == .authoritative, assertion.tier == .authoritative, let proof = account.emailProof,
+      [.assertion, .emailLink, .confirmation].contains(proof), !account.madeByAdministrator,
+      !owner.unlinks.contains(where: { $0.key.providerID == providerID })
+    else { return .accountExists(conflict(owner, ways)) }
+    return link(owner, details: ["proof": "authoritative assertion", "account_proof": proof.rawValue])
+  }
+
+  /// S6a and S6b.
+  private func meetUnproved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+    let holdsOnlyAddress = owner.identities.isEmpty && owner.account.phoneNumber == nil && owner.factors.isEmpty
+    if holdsOnlyAddress, reclaims { return .open(reclaim(owner)) }
+    // A claim names the mailbox's provider as its proof; a merely verified address needs a mailed code instead.
+    let canClaim = assertion.tier == .authoritative
+    if canClaim, claimAddress, !existingOnly { return .open(claim(from: owner)) }
+    var conflict = conflict(owner, ways)
+    conflict.canClaimAddress = canClaim
+    if canClaim { conflict.reason = .none }
+    return .accountExists(conflict)
+  }
+
+  private var reclaims: Bool {
+    switch policy.reclaim {
+    case .authoritative: assertion.tier == .authoritative
+    case .verified: assertion.tier >= .verified
+    case .refuse: false
+    }
+  }
+
+  private func conflict(_ owner: AccountState, _ ways: WaysIn) -> Conflict {
+    Conflict(owner: owner, ways: ways, reason: ways.isEmpty ? .askAdministrator : .none)
+  }
+
+  private func link(_ owner: AccountState, details: [String: String]) -> SignInDecision {
+    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    var edit = AccountEdit(owner)
+    edit.link(assertion, policy: policy, now: now)
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    let details = details.merging(["provider_id": providerID]) { mine, _ in mine }
+    let note = AuditNote(.linked, accountID: owner.account.id, details: details)
+    return .open(Opening(state: edit.state, writes: edit.writes, notes: [note]))
+  }
+}
+
+// MARK: section 3.3
+
+extension FederatedDecision {
+  /// The mailbox's holder takes over an account that nobody proved: same id, and in one transaction everything goes
+  /// that somebody else may have planted.
+  private func reclaim(_ owner: AccountState) -> Opening {
+    var edit = AccountEdit(owner)
+    let revoked = edit.dropUnproved(now: now)
+    edit.link(assertion, policy: policy, now: now)
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    let id = owner.account.id
+    let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
+    return Opening(
+      state: edit.state,
+      writes: edit.writes + [
+        .closeSessions(accountID: id, except: nil, at: now, reason: "reclaimed"),
+        .deletePendings(accountID: id, except: nil),
+      ],
+      notes: [AuditNote(.reclaimed, accountID: id, details: details)], revokedProviderIDs: revoked)
+  }
+
+  /// The address leaves an account that never proved it, with what it names there; all else stays with that account.
+  /// Its second factor is not asked for: it guards the account's data, of which nothing moves.
+  private func claim(from owner: AccountState) -> Opening {
+    var edit = AccountEdit(owner)
+    edit.detachAddress()
+    let id = owner.account.id
+    var opening = create()
+    opening.writes =
+      edit.writes + [
+        .closeSessionsOf(
+          accountID: id, signInProviderID: WaysIn.password, except: nil, at: now, reason: "address claimed")
+      ] + opening.writes
+    opening.notes.append(AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID]))
+    return opening
+  }
+}

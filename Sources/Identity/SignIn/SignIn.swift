@@ -1,0 +1,151 @@
+import Store
+
+/// Proves a credential and opens a session. A conflict or a second factor is an answer, not a failure.
+package struct SignIn: Sendable {
+  let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
+    try call.requireBinding(environment.policy)
+    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    if !request.pendingToken.isEmpty { return try await complete(request, call) }
+    switch request.credential {
+    case .password(let email, let password): return try await signIn(email, password, call)
+    case .providerToken(let token):
+      let verified = try await verify(token)
+      var attempt = Attempt(verified, call)
+      attempt.held.existingOnly = request.existingOnly
+      attempt.held.claimAddress = request.claimAddress
+      return try await signIn(attempt)
+    case .customToken(let token): return try await signIn(token, existingOnly: request.existingOnly, call)
+    case .anonymous: return try await signInAnonymously(existingOnly: request.existingOnly, call)
+    case .pendingToken(let handle): return try await present(handle, call)
+    }
+  }
+
+  /// The outcome of an earlier call under the same key, with fresh tokens of the session that it opened.
+  private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> SignInAnswer {
+    var grant = try await environment.repeatSession(of: record, call: call)
+    let outcome = SignInOutcome(record.outcome)
+    grant.isNewAccount = outcome.isNewAccount
+    grant.revokedProviderIDs = outcome.revokedProviderIDs
+    return .session(grant)
+  }
+
+  func answer(_ settled: Settled<Result>, _ attempt: Attempt) async throws -> SignInAnswer? {
+    switch settled {
+    case .repeated(let record): return try await repeated(record, attempt.call)
+    case .decided(.answer(let answer)): return answer
+    case .decided(.completed(let sessionID)): return try await completed(sessionID, attempt.call)
+    case .decided(.checkAgain): return nil
+    case .decided(.session(let opened, let opening)):
+      var grant = try environment.grant(opened, opening.state, now: environment.clock.now())
+      grant.isNewAccount = opening.isNewAccount
+      grant.revokedProviderIDs = opening.revokedProviderIDs
+      grant.userInfo = attempt.userInfo
+      return .session(grant)
+    }
+  }
+}
+
+// MARK: credentials
+
+extension SignIn {
+  func verify(_ token: ProviderToken) async throws -> VerifiedCredential {
+    guard environment.policy.enabledProviderIDs.contains(token.providerID) else {
+      throw Failure.notEnabled(token.providerID)
+    }
+    return try await environment.providers.verify(token, at: environment.clock.now())
+  }
+
+  func verify(customToken text: String) throws -> CustomToken {
+    let policy = environment.policy
+    guard policy.customTokenEnabled else { throw Failure.notEnabled("custom token") }
+    let token = try environment.tokens.verifyCustomToken(text, at: environment.clock.now())
+    // Account ids are 1 to 128 printable ASCII characters, whoever chose them.
+    guard 1...128 ~= token.accountID.utf8.count, token.accountID.utf8.allSatisfy({ 0x21...0x7E ~= $0 }),
+      token.expiresAt.millis - token.issuedAt.millis <= policy.customTokenLifetimeMaxMillis
+    else { throw Failure(.invalidCustomToken, field: "credential") }
+    if !token.claimsJSON.isEmpty {
+      try environment.tokens.validateCustomClaims(token.claimsJSON, field: "credential")
+    }
+    return token
+  }
+
+  /// Rows S1 to S12.
+  private func signIn(_ attempt: Attempt) async throws -> SignInAnswer {
+    let query = attempt.query(environment.policy)
+    let settled = try await environment.settle(query, try await environment.first(query), call: attempt.call) {
+      facts, now in
+      step(federated(attempt, now).decide(facts), attempt, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  func federated(_ attempt: Attempt, _ now: Timestamp) -> FederatedDecision {
+    FederatedDecision(
+      assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
+      claimAddress: attempt.held.claimAddress, policy: environment.policy, now: now,
+      newAccountID: environment.ids.account())
+  }
+
+  private func signIn(_ email: String, _ password: String, _ call: CallFacts) async throws -> SignInAnswer {
+    guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    query.email = email
+    var facts = try await environment.first(query)
+    for _ in 0..<environment.policy.decisionsMax {
+      let checked = try await check(email, password, facts.emailOwner?.account, call)
+      let attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
+      let settled = try await environment.settle(query, facts, call: call) { facts, now in
+        step(CredentialDecision.decide(checked, facts, now: now), attempt, now)
+      }
+      if let answer = try await answer(settled, attempt) { return answer }
+      facts = try await environment.load(query)
+    }
+    throw Failure(.overloaded, retryAfterMillis: 100, debug: "the password keeps changing")
+  }
+
+  /// The same work whether the account is unknown, has no password, or another one (check 35).
+  func check(
+    _ email: String, _ password: String, _ owner: AccountRecord?, _ call: CallFacts
+  ) async throws -> CheckedPassword {
+    let hash = owner?.passwordHash
+    let check = try await environment.passwords.verify(password, hash: hash, fate: call.fate)
+    return CheckedPassword(email: email, ownerID: owner?.id, hash: hash, check: check)
+  }
+
+  private func signIn(_ text: String, existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
+    let token = try verify(customToken: text)
+    let attempt = Attempt(.customToken, email: nil, passwordHash: nil, call)
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    query.accountID = token.accountID
+    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+      step(CredentialDecision.decide(token, facts, existingOnly: existingOnly, now: now), attempt, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
+    guard environment.policy.anonymousEnabled else { throw Failure.notEnabled("anonymous") }
+    let attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    let settled = try await environment.settle(query, Facts(), call: call) { facts, now in
+      let decision = CredentialDecision.decideAnonymous(
+        newAccountID: environment.ids.account(), existingOnly: existingOnly, now: now)
+      return step(decision, attempt, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  func answered(_ settled: Settled<Result>, _ attempt: Attempt) async throws -> SignInAnswer {
+    guard let answer = try await answer(settled, attempt) else {
+      throw Failure(.invalidLoginCredentials, debug: "only a password is checked again")
+    }
+    return answer
+  }
+}

@@ -1,0 +1,152 @@
+import Store
+
+/// Handles in a sign-in: completing a held link beside another credential, and standing as the credential itself.
+extension SignIn {
+  /// `SignIn(credential, pending_token)`.
+  func complete(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
+    let verified = try await verify(request.credential)
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    query.pending = try environment.pendingDigest(request.pendingToken)
+    if case .password(let email, _) = verified { query.email = email }
+    var facts = try await environment.first(query)
+    for _ in 0..<environment.policy.decisionsMax {
+      let way = try await prove(verified, facts, call)
+      if let answer = try await complete(way, verified, facts, call) { return answer }
+      facts = try await environment.load(query)
+    }
+    throw Failure(.overloaded, retryAfterMillis: 100, debug: "the password keeps changing")
+  }
+
+  /// The credential, as far as it can be verified without records.
+  private enum Verified: Sendable {
+    case password(email: String, password: String)
+    case provider(VerifiedCredential)
+    case customToken(CustomToken)
+  }
+
+  private func verify(_ credential: Credential) async throws -> Verified {
+    switch credential {
+    case .password(let email, let password):
+      guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
+      return .password(email: email, password: password)
+    case .providerToken(let token): return .provider(try await verify(token))
+    case .customToken(let text): return .customToken(try verify(customToken: text))
+    case .anonymous, .pendingToken:
+      throw Failure(
+        .invalidField, field: "credential", hint: "This credential proves no account that could complete a link.")
+    }
+  }
+
+  private func prove(_ verified: Verified, _ facts: Facts, _ call: CallFacts) async throws -> ProvedWayIn {
+    switch verified {
+    case .password(let email, let password):
+      .password(try await check(email, password, facts.emailOwner?.account, call))
+    case .provider(let credential): .identity(credential.assertion)
+    case .customToken(let token): .customToken(token)
+    }
+  }
+
+  /// nil: the password has to be checked again. The row says whose identity and address matter; what is fixed about it
+  /// is sealed, so that only its state is looked at again in each round.
+  private func complete(
+    _ way: ProvedWayIn, _ verified: Verified, _ facts: Facts, _ call: CallFacts
+  ) async throws -> SignInAnswer? {
+    let now = environment.clock.now()
+    let opened = try environment.openPending(facts.pending, purpose: .link, call: call, now: now)
+    var attempt = attempt(verified, way, call)
+    attempt.row = facts.pending
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    query.pending = facts.pending?.digest
+    if case .held(let row, let held) = opened {
+      query.identity = row.identity
+      query.email = environment.policy.oneAccountPerEmail ? row.email : nil
+      query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
+      attempt.userInfo = UserInfo(held.assertion)
+    }
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+      try complete(way, attempt, facts, now)
+    }
+    return try await answer(settled, attempt)
+  }
+
+  private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
+    switch (verified, way) {
+    case (.provider(let credential), _): Attempt(credential, call)
+    case (.customToken, _): Attempt(.customToken, email: nil, passwordHash: nil, call)
+    case (.password(let email, _), .password(let checked)):
+      Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
+    case (.password(let email, _), _): Attempt(.password, email: email, passwordHash: nil, call)
+    }
+  }
+
+  private func complete(
+    _ way: ProvedWayIn, _ attempt: Attempt, _ facts: Facts, _ now: Timestamp
+  ) throws -> Step<Result> {
+    let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
+    var attempt = attempt
+    attempt.row = facts.pending
+    switch try environment.openPending(facts.pending, purpose: .link, call: attempt.call, now: now) {
+    case .completed(_, let sessionID):
+      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
+      if let refused = decision.resolve(to: owner) { return step(refused, attempt, now) }
+      // What a second factor may have guarded is not told again to who has only the first.
+      if owner.hasSecondFactor { return .refuse(.rowWasUsed) }
+      return .answer(.completed(sessionID: sessionID))
+    case .held(let row, let held):
+      let decided = decision.decide(row, held, facts)
+      if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }
+      return step(decided, attempt, now)
+    }
+  }
+
+  /// The same answer as the completion got, while its session lives.
+  func completed(_ sessionID: String, _ call: CallFacts) async throws -> SignInAnswer {
+    do {
+      return .session(try await environment.repeatSession(sessionID, call: call))
+    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
+      throw Failure.rowWasUsed
+    }
+  }
+
+  /// A `credential_in_use` handle as the credential: its bearer proved the identity when the row was made, so the
+  /// provider is not asked twice. Spent by its first success.
+  func present(_ handle: String, _ call: CallFacts) async throws -> SignInAnswer {
+    var query = Query()
+    query.idempotency = call.idempotency?.key
+    query.pending = try environment.pendingDigest(handle)
+    let facts = try await environment.first(query)
+    let (row, held) = try heldToPresent(facts.pending, call, environment.clock.now())
+    var attempt = Attempt(VerifiedCredential(assertion: held.assertion, singleUse: held.singleUse), call)
+    attempt.row = row
+    query = attempt.query(environment.policy)
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+      (attempt.row, _) = try heldToPresent(facts.pending, call, now)
+      return step(present(attempt, facts, now), attempt, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  private func present(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> SignInDecision {
+    let providerID = attempt.held.assertion.identity.providerID
+    guard let owner = facts.identityOwner, owner.account.id == attempt.row?.accountID else {
+      return .refuse(PendingTable.mismatch("the identity has another owner by now"))
+    }
+    guard environment.policy.enabledProviderIDs.contains(providerID) else { return .refuse(.notEnabled(providerID)) }
+    return federated(attempt, now).decide(facts)
+  }
+
+  private func heldToPresent(
+    _ record: PendingRecord?, _ call: CallFacts, _ now: Timestamp
+  ) throws -> (PendingRecord, HeldAssertion) {
+    switch try environment.openPending(record, purpose: .credentialInUse, call: call, now: now) {
+    case .held(let row, let held): return (row, held)
+    case .completed: throw Failure.rowWasUsed
+    }
+  }
+}
+
+extension Failure {
+  static let rowWasUsed = Failure(.pendingCredentialUsed, hint: "Sign in again.")
+}

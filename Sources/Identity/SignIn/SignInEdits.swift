@@ -1,0 +1,67 @@
+import Store
+
+/// What signing in does to an account that exists.
+extension AccountEdit {
+  /// The writes of a sign-in: where only its time is new, a note that lets parallel sign-ins of one person pass each
+  /// other.
+  var signInWrites: [Write] {
+    var account = edited.account
+    account.lastSignInAt = before.lastSignInAt
+    let addsNothing = hanging.allSatisfy { if case .updateIdentity = $0 { true } else { false } }
+    guard account == before, addsNothing, let lastSignInAt = edited.account.lastSignInAt else { return writes }
+    return [.touchAccount(id: before.id, version: before.version, lastSignInAt: lastSignInAt)] + hanging
+  }
+
+  /// S1: the identity's own profile follows its provider; the account's name and photo are its person's, and only
+  /// filled where they are empty.
+  mutating func refresh(_ assertion: Assertion) {
+    guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
+    let old = edited.identities[index]
+    let new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
+    if edited.account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
+    if edited.account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
+    guard new != old else { return }
+    edited.identities[index] = new
+    hanging.append(.updateIdentity(new))
+  }
+
+  /// S1: an empty address is filled, an unproved one is proved. By 3.5 a first proof without a session of the account
+  /// must not keep ways in that came before it; so it is taken only where this identity is the one way in there is.
+  mutating func fillAddress(_ email: String, of assertion: Assertion) {
+    if edited.account.email == nil {
+      edited.account.email = email
+      edited.account.emailSource = assertion.identity.providerID
+    }
+    let account = edited.account
+    let isOnlyWayIn =
+      account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && edited.identities.count == 1
+    guard account.email == email, !account.emailProved, assertion.tier >= .verified, isOnlyWayIn else { return }
+    edited.account.emailProof = .assertion
+    edited.account.emailProofProviderID = assertion.identity.providerID
+  }
+
+  /// Reclaim: everything nobody proved. Answers with the providers of the ways in that went.
+  mutating func dropUnproved(now: Timestamp) -> [String] {
+    let hadWayIn = edited.account.passwordHash != nil || edited.account.emailLink
+    removePassword()
+    removeEmailLink()
+    edited.account.displayName = ""
+    edited.account.photoURL = ""
+    edited.account.customClaimsJSON = ""
+    edited.account.tokensValidAfter = now
+    // Whoever brought the address, it is the next assertion that stands for it.
+    edited.account.email = nil
+    edited.account.emailSource = nil
+    return hadWayIn ? [WaysIn.password] : []
+  }
+
+  /// Claim: the address, and the password or mailed link that it names.
+  mutating func detachAddress() {
+    removePassword()
+    removeEmailLink()
+    edited.account.email = nil
+    edited.account.emailProof = nil
+    edited.account.emailProofProviderID = nil
+    edited.account.emailSource = nil
+  }
+}
