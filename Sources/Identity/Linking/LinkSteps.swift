@@ -24,9 +24,7 @@ extension Link {
         row = record
       }
     }
-    if facts.tokenSpent {
-      return refuse(Failure(.missingOrInvalidNonce, field: "credential", hint: "The token was used before."), row)
-    }
+    if facts.tokenSpent { return refuse(.tokenWasSpent, row) }
     let linkFacts = LinkFacts(
       caller: caller, identityOwner: facts.identityOwner, emailOwner: facts.emailOwner, heldSince: row?.createdAt)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
@@ -72,10 +70,12 @@ extension Link {
       held.passwordHash = hash
     }
     held.intent = .link
-    held.sessionID = caller.session.id
     held.completing = row?.digest
-    let (change, required) = environment.holdForSecondFactor(held, caller, call: call, now: now)
-    return .commit(change, .answer(.secondFactorRequired(required)))
+    held.sessionID = caller.session.id
+    let (write, required) = environment.holdForSecondFactor(
+      held, caller.state, userInfo: verified.userInfo, call: call, now: now)
+    return .commit(
+      Change([.guardSession(id: caller.session.id, at: now), write]), .answer(.secondFactorRequired(required)))
   }
 
   /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an

@@ -25,9 +25,7 @@ struct VerifiedLink: Sendable {
   }
 
   var userInfo: UserInfo? {
-    assertion.map {
-      UserInfo(providerID: $0.identity.providerID, username: $0.username, profileJSON: $0.profileJSON)
-    }
+    assertion.map { UserInfo($0) }
   }
 }
 
@@ -43,7 +41,7 @@ extension Link {
   ) async throws -> Verification {
     switch credential {
     case .providerToken(let token):
-      let verified = try await environment.providers.verify(token, at: environment.clock.now())
+      let verified = try await environment.verify(token)
       return .verified(VerifiedLink(proof: .assertion(verified.assertion), singleUse: verified.singleUse))
     case .password(let email, let password):
       let hash = try await environment.hashNew(password, field: "credential.password.password", call: call)

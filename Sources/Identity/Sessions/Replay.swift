@@ -54,6 +54,16 @@ extension Environment {
     return try grant(opened, state, now: clock.now())
   }
 
+  /// The answer that the completion of a row got, while its session lives; after that the row is simply used, and the
+  /// session of this call none the worse for it.
+  func repeatCompletion(_ sessionID: String, call: CallFacts) async throws -> SessionGrant {
+    do {
+      return try await repeatSession(sessionID, call: call)
+    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
+      throw Failure.rowWasUsed
+    }
+  }
+
   private func repeated(_ caller: CallerSession, now: Timestamp) -> Step<(OpenedSession, AccountState)> {
     var session = caller.session
     let digest = session.refreshDigest
