@@ -13,10 +13,8 @@ extension Link {
   ) throws -> Step<Result> {
     var row: PendingRecord?
     if verified.heldIn != nil {
-      switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
-      case .completed(let accountID, let sessionID):
-        guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
-        return .answer(.completed(sessionID: sessionID))
+      switch try open(facts.pending, for: caller, call, now) {
+      case .completed(_, let sessionID): return .answer(.completed(sessionID: sessionID))
       case .held(let record, _):
         guard record.accountID == caller.state.account.id else {
           return refuse(PendingTable.mismatch("held for another account"), record)
@@ -33,7 +31,7 @@ extension Link {
       let session = OpenedSession(record: caller.session, refreshToken: "")
       return .answer(.session(session, caller.state, alreadyLinked: true))
     case .credentialInUse(let assertion, let ownerID):
-      return inUse(verified, assertion, ownerID: ownerID, call, now)
+      return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
     case .link(let edit): return link(verified, edit, caller, row, call, now)
     }
@@ -44,14 +42,18 @@ extension Link {
   }
 
   private func inUse(
-    _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ call: CallFacts, _ now: Timestamp
+    _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ caller: CallerSession, _ call: CallFacts,
+    _ now: Timestamp
   ) -> Step<Result> {
     let held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
     let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
     let inUse = CredentialInUse(
       email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt)
     return .commit(
-      Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)]),
+      Change([
+        .guardSession(id: caller.session.id, at: now),
+        .insertPending(pending.record, limits: environment.policy.pendingLimits),
+      ]),
       .answer(.credentialInUse(inUse)))
   }
 

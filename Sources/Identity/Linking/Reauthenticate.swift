@@ -60,7 +60,7 @@ package struct Reauthenticate: Sendable {
   ) -> Step<Result> {
     let opened = environment.openSession(
       accountID: caller.state.account.id, by: verified.held.firstFactor, call: call, now: now)
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
     if let singleUse = verified.held.singleUse {
       writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
     }

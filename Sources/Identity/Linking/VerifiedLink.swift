@@ -62,13 +62,22 @@ extension Link {
     query.pending = digest
     let facts = try await environment.load(query)
     let now = environment.clock.now()
-    switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
-    case .completed(let accountID, let sessionID):
-      guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
-      return .completed(sessionID: sessionID)
+    switch try open(facts.pending, for: caller, call, now) {
+    case .completed(_, let sessionID): return .completed(sessionID: sessionID)
     case .held(_, let held):
       let proof = LinkProof.assertion(held.assertion)
       return .verified(VerifiedLink(proof: proof, singleUse: held.singleUse, heldIn: digest))
     }
+  }
+
+  /// What another account has completed is nothing to this one.
+  func open(
+    _ record: PendingRecord?, for caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> OpenedPending {
+    let opened = try environment.openPending(record, purpose: .link, call: call, now: now)
+    if case .completed(let accountID, _) = opened, accountID != caller.state.account.id {
+      throw PendingTable.mismatch("completed by another account")
+    }
+    return opened
   }
 }

@@ -7,7 +7,9 @@ import Testing
 struct `FetchProviders, every one` {
   let world = World()
 
-  func fetch(_ request: FetchProvidersRequest, _ call: CallFacts, in world: World? = nil) async throws -> ProvidersAnswer {
+  func fetch(
+    _ request: FetchProvidersRequest, _ call: CallFacts, in world: World? = nil
+  ) async throws -> ProvidersAnswer {
     let environment = (world ?? self.world).environment
     return try await environment.read(try FetchProviders(environment, request, call))
   }

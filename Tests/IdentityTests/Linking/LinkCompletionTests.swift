@@ -49,6 +49,32 @@ struct `Link, completing a held credential` {
     #expect(world.store.contents.sessions[session.sessionID]?.closedAt == nil)
   }
 
+  @Test func `a handle that another account completed is nothing to this one`() async throws {
+    let session = try known()
+    world.store.insert(account(id: "other", .proved("bob@example.com"), password: true))
+    let handle = world.hold(corp(email: nil), for: "other")
+    _ = try await world.link(.pendingToken(handle), try world.session(of: "other")).grant
+    let before = world.store.contents
+    await refused(.pendingCredentialMismatch) { try await world.link(.pendingToken(handle), session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `a repeated completion does not hand a younger login, or one with a factor, to an older without`()
+    async throws
+  {
+    let old = try known()
+    world.clock.advance(millis: 1000)
+    let young = try world.session(of: "account-y")
+    let handle = world.hold(corp(), for: "account-y")
+    _ = try await world.link(.pendingToken(handle), young).grant
+    await refused(.pendingCredentialUsed) { try await world.link(.pendingToken(handle), old) }
+    let factored = try world.session(of: "account-y", secondFactor: "totp")
+    let second = world.hold(assertion("oidc.other", "o-1", email: ada, tier: .unverified), for: "account-y")
+    _ = try await world.link(.pendingToken(second), factored).grant
+    await refused(.pendingCredentialUsed) { try await world.link(.pendingToken(second), young) }
+    _ = try await world.link(.pendingToken(second), factored).grant
+  }
+
   @Test func `check 14: a row completes up to its end and not at it`() async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y")

@@ -67,7 +67,7 @@ struct `VerifyIdToken, every one` {
       try await status(session.idToken) == .active(accountID: "account-y", claimsJSON: #"{"sub":"account-y"}"#))
   }
 
-  @Test func `check 98: disabled, deleted, expired, foreign and misdirected tokens say why they are not`() async throws {
+  @Test func `check 98: disabled, deleted, expired and misdirected tokens say why they are not`() async throws {
     world.store.insert(account(.proved(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(try await status("never ours") == .inactive(.invalidIDToken))
