@@ -9,6 +9,11 @@ package struct Ids: Sendable {
 
   package func account() -> String { base62(28) }
 
+  /// Ids are ours, imported, or chosen by who mints custom tokens: 1 to 128 printable ASCII characters.
+  static func isAccountID(_ text: String) -> Bool {
+    1...128 ~= text.utf8.count && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+  }
+
   /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable.
   package func session() -> String { base62(22) }
 

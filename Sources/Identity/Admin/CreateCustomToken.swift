@@ -19,10 +19,9 @@ package struct CustomTokenGrant: Hashable, Sendable {
   package var expiresAt: Timestamp
 }
 
-/// Signs a statement that its holder is `accountID`, for SignIn. The account need not exist yet: the first sign-in makes
-/// it.
+/// Signs a statement that its holder is `accountID`, for SignIn. The account need not exist yet: the first sign-in
+/// makes it.
 package struct CreateCustomToken: Sendable {
-  private static let accountIDBytesMax = 128
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
@@ -32,7 +31,7 @@ package struct CreateCustomToken: Sendable {
     guard policy.customTokenEnabled else {
       throw Failure(.operationNotAllowed, hint: "Custom tokens are not enabled.")
     }
-    guard CreateCustomToken.isAccountID(request.accountID) else {
+    guard Ids.isAccountID(request.accountID) else {
       throw Failure(.invalidField, field: "account_id", hint: "1 to 128 printable ASCII characters.")
     }
     let lifetimeMillis = request.lifetimeMillis ?? policy.customTokenLifetimeMaxMillis
@@ -49,10 +48,5 @@ package struct CreateCustomToken: Sendable {
       claimsJSON: request.claimsJSON)
     return CustomTokenGrant(
       customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt)
-  }
-
-  /// Imported ids are kept as they are, so an id may be anything that can be printed.
-  private static func isAccountID(_ text: String) -> Bool {
-    1...accountIDBytesMax ~= text.utf8.count && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
   }
 }

@@ -48,12 +48,12 @@ package struct FetchProviders: Reading {
     let purpose = facts.pending?.purpose ?? .link
     let opened = try environment.openPending(facts.pending, purpose: purpose, call: call, now: now)
     guard case .held(let row, let held) = opened else {
-      throw Failure(.pendingCredentialUsed, hint: "It was completed before.")
+      throw Failure.rowWasUsed
     }
     var answer = ProvidersAnswer()
     if let state = facts.pendingAccount {
       answer.registered = true
-      if environment.reveals(row, to: call) { answer = self.answer(environment.waysToComplete(row, state)) }
+      if environment.reveals(row.tier, to: call) { answer = self.answer(environment.waysToComplete(row, state)) }
     }
     let assertion = held.assertion
     answer.pending = HeldCredential(
@@ -74,8 +74,8 @@ package struct FetchProviders: Reading {
 extension Environment {
   /// `conflict_reveals_methods`: a bare assertion of an address is no reason to tell how its owner signs in, a proof of
   /// it is; and a caller that may look up any address could ask anyway.
-  func reveals(_ row: PendingRecord, to call: CallFacts) -> Bool {
-    policy.conflictRevealsMethods == .always || row.tier >= .verified || call.mayFetchByEmail
+  func reveals(_ tier: TrustTier, to call: CallFacts) -> Bool {
+    policy.conflictRevealsMethods == .always || tier >= .verified || call.mayFetchByEmail
   }
 
   /// S8: where the account holds another subject of the same provider, neither that provider nor the mailbox tells the

@@ -18,7 +18,7 @@ package struct Link: Sendable {
 
     let verified: VerifiedLink
     switch try await verify(request.credential, for: caller, call) {
-    case .completed(let sessionID): return try await completed(sessionID, call)
+    case .completed(let sessionID): return try await completed(sessionID, for: caller, call)
     case .verified(let proof): verified = proof
     }
     query.identity = verified.assertion?.identity
@@ -31,7 +31,7 @@ package struct Link: Sendable {
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
-    case .decided(.completed(let sessionID)): return try await completed(sessionID, call)
+    case .decided(.completed(let sessionID)): return try await completed(sessionID, for: caller, call)
     case .decided(.answer(let answer)): return answer
     case .decided(.session(let opened, let state, let alreadyLinked)):
       var grant = try environment.grant(opened, state, now: environment.clock.now())
@@ -44,13 +44,17 @@ package struct Link: Sendable {
     .session(try await environment.repeatSession(of: record, call: call), alreadyLinked: false)
   }
 
-  /// The handle was completed before: the same answer while the session that was opened then still lives. Where it
-  /// does not, the caller's own session is none the worse for it.
-  private func completed(_ sessionID: String, _ call: CallFacts) async throws -> LinkAnswer {
-    do {
-      return .session(try await environment.repeatSession(sessionID, call: call), alreadyLinked: false)
-    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
-      throw Failure(.pendingCredentialUsed, hint: "It was linked before.")
+  /// The handle was completed before: the same answer, but never a session that is worth more than the caller's own,
+  /// by a factor or by a younger login.
+  private func completed(
+    _ sessionID: String, for caller: CallerSession, _ call: CallFacts
+  ) async throws -> LinkAnswer {
+    var query = Query()
+    query.sessionID = sessionID
+    let opened = try await environment.load(query).session
+    guard opened?.authTime == caller.session.authTime, opened?.secondFactor == caller.session.secondFactor else {
+      throw Failure.rowWasUsed
     }
+    return .session(try await environment.repeatCompletion(sessionID, call: call), alreadyLinked: false)
   }
 }

@@ -7,16 +7,6 @@ enum LinkProof: Hashable, Sendable {
   case password(email: String, hash: String)
 }
 
-extension LinkProof {
-  fileprivate func refusalAsDisabled(_ policy: Policy) -> Failure? {
-    let isEnabled = switch self {
-    case .assertion(let assertion): policy.enabledProviderIDs.contains(assertion.identity.providerID)
-    case .password: policy.passwordEnabled
-    }
-    return isEnabled ? nil : Failure(.operationNotAllowed, field: "credential", hint: "This way in is not enabled.")
-  }
-}
-
 /// What a decision about linking looks at. Owners may be one and the same account; only ids tell.
 struct LinkFacts: Hashable, Sendable {
   var caller: CallerSession
@@ -41,8 +31,13 @@ enum LinkDecision: Hashable, Sendable {
   /// that cures it asks for the factor as well.
   static func decide(_ proof: LinkProof, _ facts: LinkFacts, policy: Policy, now: Timestamp) -> LinkDecision {
     let caller = facts.caller
-    if let disabled = proof.refusalAsDisabled(policy) { return .refuse(disabled) }
-    if case .assertion(let assertion) = proof, caller.state.holds(assertion.identity) { return .alreadyLinked }
+    if case .assertion(let assertion) = proof {
+      let identity = assertion.identity
+      guard policy.enabledProviderIDs.contains(identity.providerID) else {
+        return .refuse(.notEnabled(identity.providerID))
+      }
+      if caller.state.holds(identity) { return .alreadyLinked }
+    }
     if facts.heldSince == nil, !caller.state.account.anonymous {
       do {
         try SessionCheck.requireRecentLogin(
@@ -77,7 +72,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
     }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
-      !facts.caller.beganByWayHeld(before: since)
+      !facts.caller.began(before: since)
     {
       return .refuse(PendingTable.mismatch("the subject changed, and the login is by a way in that came later"))
     }
@@ -107,23 +102,27 @@ enum LinkDecision: Hashable, Sendable {
   }
 }
 
-// MARK: S8, completed by Link
+// MARK: S8
 
 extension AccountState {
   /// A row that waited while a subject of its own provider was unlinked met a changed subject (S8): a recycled mailbox.
   func unlinked(_ providerID: String, after since: Timestamp) -> Bool {
     unlinks.contains { $0.key.providerID == providerID && $0.at >= since }
   }
+
+  /// Whether a way in was there at `moment`: after a change of subject only such a one counts, since a newer may be the
+  /// work of the mailbox's new holder.
+  func held(_ providerID: String, before moment: Timestamp) -> Bool {
+    switch providerID {
+    case WaysIn.password: account.passwordSetAt.map { $0 < moment } ?? false
+    case FirstFactor.customToken.signInProviderID: true
+    default: identity(of: providerID).map { $0.linkedAt < moment } ?? false
+    }
+  }
 }
 
 extension CallerSession {
-  /// Such a row is completed only by who could sign in before it was made, not by who holds the mailbox now.
-  fileprivate func beganByWayHeld(before moment: Timestamp) -> Bool {
-    if session.authTime < moment { return true }
-    switch session.signInProviderID {
-    case WaysIn.password: return state.account.passwordSetAt.map { $0 < moment } ?? false
-    case FirstFactor.customToken.signInProviderID: return true
-    case let providerID: return state.identity(of: providerID).map { $0.linkedAt < moment } ?? false
-    }
+  fileprivate func began(before moment: Timestamp) -> Bool {
+    session.authTime < moment || state.held(session.signInProviderID, before: moment)
   }
 }

@@ -13,10 +13,8 @@ extension Link {
   ) throws -> Step<Result> {
     var row: PendingRecord?
     if verified.heldIn != nil {
-      switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
-      case .completed(let accountID, let sessionID):
-        guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
-        return .answer(.completed(sessionID: sessionID))
+      switch try open(facts.pending, for: caller, call, now) {
+      case .completed(_, let sessionID): return .answer(.completed(sessionID: sessionID))
       case .held(let record, _):
         guard record.accountID == caller.state.account.id else {
           return refuse(PendingTable.mismatch("held for another account"), record)
@@ -24,9 +22,7 @@ extension Link {
         row = record
       }
     }
-    if facts.tokenSpent {
-      return refuse(Failure(.missingOrInvalidNonce, field: "credential", hint: "The token was used before."), row)
-    }
+    if facts.tokenSpent { return refuse(.tokenWasSpent, row) }
     let linkFacts = LinkFacts(
       caller: caller, identityOwner: facts.identityOwner, emailOwner: facts.emailOwner, heldSince: row?.createdAt)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
@@ -35,7 +31,7 @@ extension Link {
       let session = OpenedSession(record: caller.session, refreshToken: "")
       return .answer(.session(session, caller.state, alreadyLinked: true))
     case .credentialInUse(let assertion, let ownerID):
-      return inUse(verified, assertion, ownerID: ownerID, call, now)
+      return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
     case .link(let edit): return link(verified, edit, caller, row, call, now)
     }
@@ -46,14 +42,18 @@ extension Link {
   }
 
   private func inUse(
-    _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ call: CallFacts, _ now: Timestamp
+    _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ caller: CallerSession, _ call: CallFacts,
+    _ now: Timestamp
   ) -> Step<Result> {
     let held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
     let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
     let inUse = CredentialInUse(
       email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt)
     return .commit(
-      Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)]),
+      Change([
+        .guardSession(id: caller.session.id, at: now),
+        .insertPending(pending.record, limits: environment.policy.pendingLimits),
+      ]),
       .answer(.credentialInUse(inUse)))
   }
 
@@ -72,10 +72,12 @@ extension Link {
       held.passwordHash = hash
     }
     held.intent = .link
-    held.sessionID = caller.session.id
     held.completing = row?.digest
-    let (change, required) = environment.holdForSecondFactor(held, caller, call: call, now: now)
-    return .commit(change, .answer(.secondFactorRequired(required)))
+    held.sessionID = caller.session.id
+    let (write, required) = environment.holdForSecondFactor(
+      held, caller.state, userInfo: verified.userInfo, call: call, now: now)
+    return .commit(
+      Change([.guardSession(id: caller.session.id, at: now), write]), .answer(.secondFactorRequired(required)))
   }
 
   /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an

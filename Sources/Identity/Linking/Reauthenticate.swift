@@ -24,8 +24,7 @@ package struct Reauthenticate: Sendable {
       case .refuse(let failure):
         return .refuse(failure)
       case .secondFactorRequired:
-        let (change, required) = environment.holdForSecondFactor(verified.held, caller, call: call, now: now)
-        return .commit(change, .secondFactor(required))
+        return hold(verified, caller, call, now)
       case .session(let edit):
         return open(verified, edit, caller, call, now)
       }
@@ -33,7 +32,9 @@ package struct Reauthenticate: Sendable {
     switch settled {
     case .decided(.secondFactor(let required)): return .secondFactorRequired(required)
     case .decided(.session(let opened, let state)):
-      return .session(try environment.grant(opened, state, now: environment.clock.now()))
+      var grant = try environment.grant(opened, state, now: environment.clock.now())
+      grant.userInfo = verified.userInfo
+      return .session(grant)
     case .repeated: throw Failure(.idempotencyKeyReused, debug: "reauthentication takes no key")
     }
   }
@@ -43,13 +44,23 @@ package struct Reauthenticate: Sendable {
     case secondFactor(SecondFactorRequired)
   }
 
+  private func hold(
+    _ verified: Verified, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    var held = verified.held
+    held.sessionID = caller.session.id
+    let (write, required) = environment.holdForSecondFactor(
+      held, caller.state, userInfo: verified.userInfo, call: call, now: now)
+    return .commit(Change([.guardSession(id: caller.session.id, at: now), write]), .secondFactor(required))
+  }
+
   /// A login of its own: a new session with `auth_time` now, and the one that it was made in is over (check 99).
   private func open(
     _ verified: Verified, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let opened = environment.openSession(
       accountID: caller.state.account.id, by: verified.held.firstFactor, call: call, now: now)
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
     if let singleUse = verified.held.singleUse {
       writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
     }
@@ -66,6 +77,8 @@ extension Reauthenticate {
     var proof: ReauthenticationProof
     /// What is put aside where a second factor has to follow.
     var held: HeldAssertion
+    /// What the provider says of the person, to be told in the answer.
+    var userInfo: UserInfo?
   }
 
   private func verify(
@@ -76,14 +89,14 @@ extension Reauthenticate {
       let proof = try await verify(email: email, password: password, for: account, call)
       return verified(proof, by: .password, email: email, subject: account.id)
     case .providerToken(let token):
-      let verified = try await environment.providers.verify(token, at: environment.clock.now())
+      let verified = try await environment.verify(token)
       let first = FirstFactor.provider(verified.assertion.identity.providerID)
       var held = HeldAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
       held.intent = .reauthenticate
-      return Verified(proof: .assertion(verified.assertion), held: held)
+      return Verified(
+        proof: .assertion(verified.assertion), held: held, userInfo: UserInfo(verified.assertion))
     case .customToken(let text):
-      guard environment.policy.customTokenEnabled else { throw notEnabled }
-      let token = try environment.tokens.verifyCustomToken(text, at: environment.clock.now())
+      let token = try environment.verify(customToken: text)
       return verified(.customToken(token), by: .customToken, email: nil, subject: token.accountID)
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
@@ -97,10 +110,10 @@ extension Reauthenticate {
   private func verify(
     email: String, password: String, for account: AccountRecord, _ call: CallFacts
   ) async throws -> ReauthenticationProof {
-    guard environment.policy.passwordEnabled else { throw notEnabled }
+    guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
     let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
-    guard check.matches else { throw Failure(.invalidLoginCredentials) }
+    guard check.matches else { throw Failure.wrongPassword }
     return .password(setAt: account.passwordSetAt, upgradedHash: check.upgradedHash)
   }
 
@@ -111,9 +124,5 @@ extension Reauthenticate {
     var held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
     held.intent = .reauthenticate
     return Verified(proof: proof, held: held)
-  }
-
-  private var notEnabled: Failure {
-    Failure(.operationNotAllowed, field: "credential", hint: "This way in is not enabled.")
   }
 }

@@ -26,19 +26,14 @@ enum ReauthenticateDecision: Hashable, Sendable {
       guard caller.state.holds(assertion.identity) else { return .refuse(mismatch) }
     case .password(let setAt, let upgraded):
       guard account.passwordHash != nil, account.passwordSetAt == setAt else {
-        return .refuse(Failure(.invalidLoginCredentials))
+        return .refuse(.wrongPassword)
       }
       upgradedHash = upgraded
     case .customToken(let token):
       guard token.accountID == account.id else { return .refuse(mismatch) }
-      if let after = account.tokensValidAfter, token.issuedAt < after {
-        return .refuse(Failure(.invalidCustomToken, field: "credential", hint: "Mint a new one."))
-      }
+      if let failure = token.refusal(by: account) { return .refuse(failure) }
     }
-    if tokenSpent {
-      return .refuse(
-        Failure(.missingOrInvalidNonce, field: "credential", hint: "The token was used before; get a new one."))
-    }
+    if tokenSpent { return .refuse(.tokenWasSpent) }
     if caller.state.hasSecondFactor { return .secondFactorRequired }
     var edit = AccountEdit(caller.state)
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)

@@ -25,9 +25,7 @@ struct VerifiedLink: Sendable {
   }
 
   var userInfo: UserInfo? {
-    assertion.map {
-      UserInfo(providerID: $0.identity.providerID, username: $0.username, profileJSON: $0.profileJSON)
-    }
+    assertion.map { UserInfo($0) }
   }
 }
 
@@ -43,7 +41,7 @@ extension Link {
   ) async throws -> Verification {
     switch credential {
     case .providerToken(let token):
-      let verified = try await environment.providers.verify(token, at: environment.clock.now())
+      let verified = try await environment.verify(token)
       return .verified(VerifiedLink(proof: .assertion(verified.assertion), singleUse: verified.singleUse))
     case .password(let email, let password):
       let hash = try await environment.hashNew(password, field: "credential.password.password", call: call)
@@ -64,13 +62,22 @@ extension Link {
     query.pending = digest
     let facts = try await environment.load(query)
     let now = environment.clock.now()
-    switch try environment.openPending(facts.pending, purpose: .link, call: call, now: now) {
-    case .completed(let accountID, let sessionID):
-      guard accountID == caller.state.account.id else { throw PendingTable.mismatch("completed by another account") }
-      return .completed(sessionID: sessionID)
+    switch try open(facts.pending, for: caller, call, now) {
+    case .completed(_, let sessionID): return .completed(sessionID: sessionID)
     case .held(_, let held):
       let proof = LinkProof.assertion(held.assertion)
       return .verified(VerifiedLink(proof: proof, singleUse: held.singleUse, heldIn: digest))
     }
+  }
+
+  /// What another account has completed is nothing to this one.
+  func open(
+    _ record: PendingRecord?, for caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> OpenedPending {
+    let opened = try environment.openPending(record, purpose: .link, call: call, now: now)
+    if case .completed(let accountID, _) = opened, accountID != caller.state.account.id {
+      throw PendingTable.mismatch("completed by another account")
+    }
+    return opened
   }
 }

@@ -29,7 +29,9 @@ enum RefreshDecision: Hashable, Sendable {
     guard let parent = session.parentDigest, equal(digest, parent, cryptography) else { return .endFamily(live) }
     // A repeated answer of another call moved the session on, which the holder of this token need not have heard of.
     let repeated = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
-    if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) { return .repeatAnswer(repeated, live) }
+    if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) {
+      return .repeatAnswer(repeated, live)
+    }
     guard let rotatedAt = session.rotatedAt, now <= rotatedAt.adding(millis: policy.refreshGraceMillis) else {
       return .endFamily(live)
     }

@@ -2,9 +2,9 @@ package import Store
 
 /// A refresh token: `<session id>.<base64url of a 32-byte secret and a 16-byte tag>`.
 ///
-/// The session id finds the row, so only the SHA-256 of the secret is kept and no old one. The tag is an HMAC under a key
-/// that is not in the database: a token without it was never ours and is merely refused, while one with it that is no
-/// longer good was copied, and ends its session.
+/// The session id finds the row, so only the SHA-256 of the secret is kept and no old one. The tag is an HMAC under a
+/// key that is not in the database: a token without it was never ours and is merely refused, while one with it that is
+/// no longer good was copied, and ends its session.
 package struct RefreshToken: Hashable, Sendable {
   package static let secretBytes = 32
   private static let tagBytes = 16

@@ -26,8 +26,8 @@ extension CallFacts {
 }
 
 extension Environment {
-  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired or
-  /// been spent since.
+  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired
+  /// or been spent since.
   package func recorded(_ call: CallFacts) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
@@ -52,6 +52,16 @@ extension Environment {
       repeated(try SessionCheck.live(facts.session, facts.sessionAccount, now: now), now: now)
     }
     return try grant(opened, state, now: clock.now())
+  }
+
+  /// The answer that the completion of a row got, while its session lives; after that the row is simply used, and the
+  /// session of this call none the worse for it.
+  func repeatCompletion(_ sessionID: String, call: CallFacts) async throws -> SessionGrant {
+    do {
+      return try await repeatSession(sessionID, call: call)
+    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
+      throw Failure.rowWasUsed
+    }
   }
 
   private func repeated(_ caller: CallerSession, now: Timestamp) -> Step<(OpenedSession, AccountState)> {

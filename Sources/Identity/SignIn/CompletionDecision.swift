@@ -5,6 +5,14 @@ enum ProvedWayIn: Hashable, Sendable {
   case password(CheckedPassword)
   case identity(Assertion)
   case customToken(CustomToken)
+
+  var providerID: String {
+    switch self {
+    case .password: WaysIn.password
+    case .identity(let assertion): assertion.identity.providerID
+    case .customToken: FirstFactor.customToken.signInProviderID
+    }
+  }
 }
 
 /// `SignIn(credential, pending_token)`: signs in to the account found and links the held identity to it, in one
@@ -37,7 +45,7 @@ struct CompletionDecision: Sendable {
     if policy.oneAccountPerEmail, let emailOwner = facts.emailOwner, emailOwner.account.id != owner.account.id {
       return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
     }
-    if owner.unlinked(identity.providerID, after: row.createdAt), !isHeld(by: owner, before: row.createdAt) {
+    if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))
     }
     return .open(open(owner, linking: held.assertion))
@@ -77,16 +85,5 @@ struct CompletionDecision: Sendable {
     }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return Opening(state: edit.state, writes: edit.signInWrites, notes: notes)
-  }
-
-  /// S8: after a change of subject only what was a way in before the row counts, since a new one may be the work of the
-  /// mailbox's new holder.
-  private func isHeld(by owner: AccountState, before moment: Timestamp) -> Bool {
-    switch way {
-    case .password: owner.account.passwordSetAt.map { $0 < moment } ?? false
-    case .identity(let assertion):
-      owner.identities.contains { $0.key == assertion.identity && $0.linkedAt < moment }
-    case .customToken: true
-    }
   }
 }

@@ -13,7 +13,7 @@ package struct SignIn: Sendable {
     switch request.credential {
     case .password(let email, let password): return try await signIn(email, password, call)
     case .providerToken(let token):
-      let verified = try await verify(token)
+      let verified = try await environment.verify(token)
       var attempt = Attempt(verified, call)
       attempt.held.existingOnly = request.existingOnly
       attempt.held.claimAddress = request.claimAddress
@@ -37,7 +37,8 @@ package struct SignIn: Sendable {
     switch settled {
     case .repeated(let record): return try await repeated(record, attempt.call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.completed(let sessionID)): return try await completed(sessionID, attempt.call)
+    case .decided(.completed(let sessionID)):
+      return .session(try await environment.repeatCompletion(sessionID, call: attempt.call))
     case .decided(.checkAgain): return nil
     case .decided(.session(let opened, let opening)):
       var grant = try environment.grant(opened, opening.state, now: environment.clock.now())
@@ -52,27 +53,6 @@ package struct SignIn: Sendable {
 // MARK: credentials
 
 extension SignIn {
-  func verify(_ token: ProviderToken) async throws -> VerifiedCredential {
-    guard environment.policy.enabledProviderIDs.contains(token.providerID) else {
-      throw Failure.notEnabled(token.providerID)
-    }
-    return try await environment.providers.verify(token, at: environment.clock.now())
-  }
-
-  func verify(customToken text: String) throws -> CustomToken {
-    let policy = environment.policy
-    guard policy.customTokenEnabled else { throw Failure.notEnabled("custom token") }
-    let token = try environment.tokens.verifyCustomToken(text, at: environment.clock.now())
-    // Account ids are 1 to 128 printable ASCII characters, whoever chose them.
-    guard 1...128 ~= token.accountID.utf8.count, token.accountID.utf8.allSatisfy({ 0x21...0x7E ~= $0 }),
-      token.expiresAt.millis - token.issuedAt.millis <= policy.customTokenLifetimeMaxMillis
-    else { throw Failure(.invalidCustomToken, field: "credential") }
-    if !token.claimsJSON.isEmpty {
-      try environment.tokens.validateCustomClaims(token.claimsJSON, field: "credential")
-    }
-    return token
-  }
-
   /// Rows S1 to S12.
   private func signIn(_ attempt: Attempt) async throws -> SignInAnswer {
     let query = attempt.query(environment.policy)
@@ -118,7 +98,7 @@ extension SignIn {
   }
 
   private func signIn(_ text: String, existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
-    let token = try verify(customToken: text)
+    let token = try environment.verify(customToken: text)
     let attempt = Attempt(.customToken, email: nil, passwordHash: nil, call)
     var query = Query()
     query.idempotency = call.idempotency?.key

@@ -30,8 +30,8 @@ extension SignIn {
     case .password(let email, let password):
       guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
       return .password(email: email, password: password)
-    case .providerToken(let token): return .provider(try await verify(token))
-    case .customToken(let text): return .customToken(try verify(customToken: text))
+    case .providerToken(let token): return .provider(try await environment.verify(token))
+    case .customToken(let text): return .customToken(try environment.verify(customToken: text))
     case .anonymous, .pendingToken:
       throw Failure(
         .invalidField, field: "credential", hint: "This credential proves no account that could complete a link.")
@@ -98,15 +98,6 @@ extension SignIn {
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }
       return step(decided, attempt, now)
-    }
-  }
-
-  /// The same answer as the completion got, while its session lives.
-  func completed(_ sessionID: String, _ call: CallFacts) async throws -> SignInAnswer {
-    do {
-      return .session(try await environment.repeatSession(sessionID, call: call))
-    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
-      throw Failure.rowWasUsed
     }
   }
 

@@ -121,9 +121,7 @@ extension SignIn {
     let pending = environment.hold(
       held, purpose: .link, accountID: conflict.owner.account.id, call: attempt.call, now: now)
     // Below the configured tier the answer tells no more than that the address is taken (section 7).
-    let reveals =
-      assertion.tier >= .verified || environment.policy.conflictRevealsMethods == .always
-      || attempt.call.mayFetchByEmail
+    let reveals = environment.reveals(assertion.tier, to: attempt.call)
     let exists = AccountExists(
       email: assertion.email ?? "", providerIDs: reveals ? conflict.ways.providerIDs : [],
       methods: reveals ? conflict.ways.methods : [], handle: pending.handle, expiresAt: pending.record.expiresAt,
@@ -137,12 +135,8 @@ extension SignIn {
     var held = attempt.held
     held.completing = attempt.row?.digest
     if held.assertion.identity.subject.isEmpty { held.assertion.identity.subject = state.account.id }
-    let pending = environment.hold(
-      held, purpose: .secondFactor, accountID: state.account.id, call: attempt.call, now: now)
-    let required = SecondFactorRequired(
-      handle: pending.handle, factors: state.factors, expiresAt: pending.record.expiresAt, userInfo: attempt.userInfo)
-    return .commit(
-      Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)]),
-      .answer(.secondFactorRequired(required)))
+    let (write, required) = environment.holdForSecondFactor(
+      held, state, userInfo: attempt.userInfo, call: attempt.call, now: now)
+    return .commit(Change([write]), .answer(.secondFactorRequired(required)))
   }
 }

@@ -1,0 +1,259 @@
+import Store
+import Testing
+
+@testable import Identity
+
+struct `CreateAccount, every one` {
+  let world = World()
+
+  func create(
+    _ email: String = ada, _ password: String = "a long secret", _ call: CallFacts? = nil
+  ) async throws -> SessionGrant {
+    let request = CreateAccountRequest(email: email, password: password, displayName: "Ada", photoURL: "https://p/a")
+    return try await CreateAccount(world.environment)(request, call ?? world.call())
+  }
+
+  @Test func `a free address becomes an unproved account with a session`() async throws {
+    let grant = try await create()
+    let state = try #require(world.store.state(grant.account.account.id))
+    #expect(grant.isNewAccount && grant.account == state)
+    #expect(state.account.email == ada && !state.account.emailProved && state.account.emailSource == "password")
+    #expect(state.account.displayName == "Ada" && state.account.photoURL == "https://p/a")
+    #expect(state.account.passwordHash == "hash:a long secret" && state.account.id.count == 28)
+    let claims = try world.claims(grant)
+    #expect(claims.methods == ["pwd"] && claims.authTime == world.now)
+    #expect(world.store.contents.events(of: state.account.id) == ["ACCOUNT_CREATED"])
+  }
+
+  @Test func `an owned address is refused and nothing is written`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let before = world.store.contents
+    await refused(.emailAlreadyInUse) { try await create() }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `check 103: short, long and common passwords are refused before anything is looked up`() async throws {
+    #expect(await refused(.weakPassword) { try await create(ada, "seven77") }?.field == "password")
+    await refused(.invalidField) { try await create(ada, String(repeating: "x", count: 1025)) }
+    await refused(.weakPassword) { try await create(ada, "password1") }
+    #expect(world.store.contents.accounts.isEmpty)
+  }
+
+  @Test func `a full queue of password work is refused before the account is made`() async throws {
+    world.passwords.fail(with: Failure(.overloaded, retryAfterMillis: 500))
+    #expect(await refused(.overloaded) { try await create() }?.retryAfterMillis == 500)
+    #expect(world.store.contents.accounts.isEmpty)
+  }
+
+  @Test func `check 34: the same key makes one account and answers its session again`() async throws {
+    let first = try await create(ada, "a long secret", world.call(key: "k"))
+    let again = try await create(ada, "a long secret", world.call(key: "k"))
+    #expect(again.sessionID == first.sessionID && again.isNewAccount)
+    #expect(world.store.contents.accounts.count == 1)
+    let claims = try world.claims(again)
+    #expect(claims.accountID == first.account.account.id)
+    _ = try await Refresh(world.environment)(again.refreshToken, world.call())
+  }
+
+  @Test func `a repeat whose session was signed out is refused as revoked`() async throws {
+    let first = try await create(ada, "a long secret", world.call(key: "k"))
+    try await SignOut(world.environment)(.idToken(first.idToken), world.call())
+    await refused(.tokenRevoked) { try await create(ada, "a long secret", world.call(key: "k")) }
+  }
+
+  @Test(arguments: 1...20)
+  func `of fifty accounts made for one address at once exactly one is`(_ seed: UInt64) async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
+    let made = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<50 {
+        group.addTask {
+          let request = CreateAccountRequest(email: ada, password: "a long secret")
+          return (try? await CreateAccount(world.environment)(request, world.call())) != nil
+        }
+      }
+      return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(made == 1 && world.store.contents.accounts.count == 1 && world.store.contents.sessions.count == 1)
+  }
+
+  @Test func `fifty repeats of one key at once make one account and answer one session`() async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true))
+    let sessionIDs = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<50 {
+        group.addTask {
+          let request = CreateAccountRequest(email: ada, password: "a long secret")
+          return try await CreateAccount(world.environment)(request, world.call(key: "k")).sessionID
+        }
+      }
+      return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+    }
+    #expect(sessionIDs.count == 1 && world.store.contents.accounts.count == 1)
+  }
+}
+
+struct `GetAccount, every one` {
+  let world = World()
+
+  @Test func `the account is answered as it is now, not as the token says`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.store.edit { $0.accounts["account-y"]?.displayName = "Countess" }
+    let reading = try GetAccount(world.environment, idToken: session.idToken, world.call())
+    #expect(try await world.environment.read(reading) == world.store.state("account-y"))
+  }
+
+  @Test func `a closed session gets nothing`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    try await SignOut(world.environment)(.idToken(session.idToken), world.call())
+    let reading = try GetAccount(world.environment, idToken: session.idToken, world.call())
+    await refused(.tokenRevoked) { try await world.environment.read(reading) }
+  }
+}
+
+struct `DeleteAccount, every one` {
+  let world = World()
+
+  func delete(_ session: SessionGrant, _ call: CallFacts? = nil) async throws {
+    try await DeleteAccount(world.environment)(idToken: session.idToken, call ?? world.call())
+  }
+
+  @Test func `everything that hangs on the account goes, and an audit row stays`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let session = try world.session(of: "account-y")
+    _ = world.hold(corp(), for: "account-y")
+    try await delete(session)
+    let left = world.store.contents
+    #expect(left.accounts.isEmpty && left.identities.isEmpty && left.sessions.isEmpty && left.pendings.isEmpty)
+    #expect(left.events(of: "account-y") == ["DELETED"])
+    await refused(.tokenRevoked) { try await delete(session) }
+  }
+
+  @Test func `check 90: the window closes exactly, and nothing is removed after it`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    let before = world.store.contents
+    await refused(.requiresRecentLogin) { try await delete(session) }
+    #expect(world.store.contents == before)
+    world.clock.advance(millis: -1)
+    try await delete(session)
+  }
+
+  @Test func `check 90: the window is the operator's to set`() async throws {
+    let world = World { $0.recentLoginMillis = 1000 }
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: 1000)
+    let failure = await refused(.requiresRecentLogin) {
+      try await DeleteAccount(world.environment)(idToken: session.idToken, world.call())
+    }
+    #expect(failure?.metadata["max_age_seconds"] == "1")
+  }
+
+  @Test func `check 87: a refresh does not open the window again`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    let refreshed = try await Refresh(world.environment)(session.refreshToken, world.call())
+    await refused(.requiresRecentLogin) { try await delete(refreshed) }
+  }
+
+  @Test func `a session that did not pass the account's factor removes nothing`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    await refused(.requiresSecondFactor) { try await delete(session) }
+    try await delete(try world.session(of: "account-y", secondFactor: "totp"))
+  }
+
+  @Test func `check 91: an anonymous person may leave however old the session is`() async throws {
+    world.store.insert(account(anonymous: true))
+    let session = try world.session(of: "account-y", by: .anonymous)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    try await delete(session)
+    #expect(world.store.contents.accounts.isEmpty)
+  }
+
+  @Test func `check 34: the same key is answered again although session and account are gone`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    try await delete(session, world.call(key: "k"))
+    try await delete(session, world.call(key: "k"))
+    #expect(world.store.contents.events(of: "account-y") == ["DELETED"])
+  }
+
+  @Test func `check 115: nothing is removed after the call was cancelled`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let fate = Fate()
+    #expect(fate.cancel())
+    await refused(.cancelled) { try await delete(session, world.call(fate: fate)) }
+    #expect(world.store.state("account-y") != nil)
+  }
+}
+
+struct `Administration` {
+  let world = World()
+
+  @Test func `an account is found by id, address, number and identity`() async throws {
+    let state = account(.proved(ada), phone: "+15550100", identities: [google()])
+    world.store.insert(state)
+    let subjects: [LookupAccount.Subject] = [
+      .accountID("account-y"), .email(ada), .phoneNumber("+15550100"), .identity(google().identity),
+    ]
+    for subject in subjects { #expect(try await world.environment.read(LookupAccount(subject)) == state) }
+  }
+
+  @Test func `what names no account is not found`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let subjects: [LookupAccount.Subject] = [
+      .accountID("account-x"), .email("bob@example.com"), .phoneNumber("+15550100"), .identity(corp().identity),
+    ]
+    for subject in subjects {
+      await refused(.accountNotFound) { try await world.environment.read(LookupAccount(subject)) }
+    }
+  }
+
+  func mint(_ request: CreateCustomTokenRequest) async throws -> CustomTokenGrant {
+    try CreateCustomToken(world.environment)(request)
+  }
+
+  @Test func `a custom token says whose it is and ends after an hour at the latest`() async throws {
+    let grant = try await mint(CreateCustomTokenRequest(accountID: "uid-1", claimsJSON: #"{"role":"a"}"#))
+    let token = try world.tokens.verifyCustomToken(grant.customToken, at: world.now)
+    #expect(token.accountID == "uid-1" && token.claimsJSON == #"{"role":"a"}"#)
+    #expect(grant.expiresAt == world.now.adding(millis: 3_600_000) && token.expiresAt == grant.expiresAt)
+    let short = try await mint(CreateCustomTokenRequest(accountID: "uid", lifetimeMillis: 1000))
+    #expect(short.expiresAt == world.now.adding(millis: 1000))
+  }
+
+  @Test(arguments: [-1, 0, 999, 3_600_001])
+  func `a lifetime of less than a second or more than an hour is refused`(_ millis: Int64) async throws {
+    let request = CreateCustomTokenRequest(accountID: "uid", lifetimeMillis: millis)
+    #expect(await refused(.invalidField) { try await mint(request) }?.field == "lifetime")
+  }
+
+  @Test(arguments: ["", "a b", String(repeating: "a", count: 129), "naïve", "tab\t", "nul\0"])
+  func `an id that is not 1 to 128 printable ASCII characters is refused`(_ id: String) async throws {
+    let failure = await refused(.invalidField) { try await mint(CreateCustomTokenRequest(accountID: id)) }
+    #expect(failure?.field == "account_id")
+  }
+
+  @Test func `reserved and too many claims are refused by name`() async throws {
+    await refused(.forbiddenClaim) {
+      try await mint(CreateCustomTokenRequest(accountID: "uid", claimsJSON: #"{"sub":"x"}"#))
+    }
+    let large = String(repeating: "x", count: 1001)
+    let failure = await refused(.claimsTooLarge) {
+      try await mint(CreateCustomTokenRequest(accountID: String(repeating: "a", count: 128), claimsJSON: large))
+    }
+    #expect(failure?.field == "claims_json")
+  }
+
+  @Test func `where custom tokens are not enabled none is minted`() async throws {
+    let world = World { $0.customTokenEnabled = false }
+    await refused(.operationNotAllowed) {
+      try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"))
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 7.
+struct `FetchProviders, every one` {
+  let world = World()
+
+  func fetch(
+    _ request: FetchProvidersRequest, _ call: CallFacts, in world: World? = nil
+  ) async throws -> ProvidersAnswer {
+    let environment = (world ?? self.world).environment
+    return try await environment.read(try FetchProviders(environment, request, call))
+  }
+
+  func byEmail(_ email: String, in world: World? = nil) async throws -> ProvidersAnswer {
+    try await fetch(.email(email), self.world.call(mayFetchByEmail: true), in: world)
+  }
+
+  @Test func `an address answers with providers and methods in the order to offer`() async throws {
+    let gone = assertion("oidc.gone", "s-1", email: nil, tier: .unverified)
+    world.store.insert(
+      account(.proved(ada), password: true, phone: "+15550100", identities: [google(), gone], factors: [.totp]))
+    let answer = try await byEmail(ada)
+    #expect(answer.registered)
+    #expect(answer.providerIDs == ["password", "phone", "google.com"])
+    #expect(answer.methods == ["password", "phone", "google.com"])
+  }
+
+  @Test func `an unknown address is not registered and has nothing`() async throws {
+    #expect(try await byEmail(ada) == ProvidersAnswer())
+  }
+
+  @Test func `check 36: without the right every address gets the same answer and none is looked up`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    for email in [ada, "nobody@example.com"] {
+      #expect(try await fetch(.email(email), world.call()) == ProvidersAnswer())
+      #expect(try FetchProviders(world.environment, .email(email), world.call()).query == Query())
+    }
+  }
+
+  @Test func `without enumeration protection everybody may ask`() async throws {
+    let world = World { $0.emailEnumerationProtection = false }
+    world.store.insert(account(.proved(ada), password: true))
+    #expect(try await fetch(.email(ada), world.call(), in: world).methods == ["password"])
+  }
+
+  @Test func `the owner of the address comes before who links an identity with it`() async throws {
+    world.store.insert(account(id: "linked", .proved("bob@example.com"), identities: [google(email: ada)]))
+    #expect(try await byEmail(ada).methods == ["google.com"])
+    world.store.insert(account(id: "owner", .unproved(ada), password: true))
+    #expect(try await byEmail(ada).methods == ["password"])
+  }
+
+  @Test func `a linked identity's address counts only from tier verified on`() async throws {
+    world.store.insert(account(.proved("bob@example.com"), identities: [corp(email: ada, tier: .unverified)]))
+    #expect(try await byEmail(ada) == ProvidersAnswer())
+  }
+
+  @Test func `duplicate mode lists only password and mailed link`() async throws {
+    let world = World {
+      $0.oneAccountPerEmail = false
+      $0.emailLinkEnabled = true
+    }
+    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google()]))
+    world.store.insert(account(id: "linked", identities: [google("g-2", email: "bob@example.com")]))
+    #expect(try await byEmail(ada, in: world).methods == ["password", "emailLink"])
+    #expect(try await byEmail("bob@example.com", in: world) == ProvidersAnswer())
+  }
+
+  @Test func `check 37: a held credential is answered with the methods of the account and with what is held`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(corp(tier: .verified), for: "account-y")
+    let answer = try await fetch(.pendingToken(handle), world.call())
+    #expect(answer.registered && answer.methods == ["password"])
+    let pending = try #require(answer.pending)
+    #expect(pending.purpose == .link && pending.providerID == "oidc.corp" && pending.email == ada)
+    #expect(pending.username == corp().username && pending.displayName == corp().displayName)
+    #expect(pending.expiresAt == world.now.adding(millis: world.policy.pendingLifetimeMillis))
+  }
+
+  @Test func `below tier verified a held credential names no methods, except to who may ask anyway`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(corp(tier: .unverified), for: "account-y")
+    let answer = try await fetch(.pendingToken(handle), world.call())
+    #expect(answer.registered && answer.methods.isEmpty && answer.providerIDs.isEmpty && answer.pending != nil)
+    #expect(try await fetch(.pendingToken(handle), world.call(mayFetchByEmail: true)).methods == ["password"])
+  }
+
+  @Test func `where conflicts always reveal methods they do at any tier`() async throws {
+    let world = World { $0.conflictRevealsMethods = .always }
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(corp(tier: .unverified), for: "account-y")
+    #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
+  }
+
+  @Test func `S8 a changed subject is offered neither that provider nor the mailbox`() async throws {
+    let world = World { $0.emailLinkEnabled = true }
+    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [corp("c-old")]))
+    let handle = world.hold(corp("c-new", tier: .verified), for: "account-y")
+    #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
+  }
+
+  @Test func `check 15: another caller's or browser's handle is unknown`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(corp(), for: "account-y", world.call(binding: "browser"))
+    for call in [world.call(caller: "spiffe://test/other", binding: "browser"), world.call(binding: "another")] {
+      await refused(.pendingCredentialMismatch) { try await fetch(.pendingToken(handle), call) }
+    }
+    #expect(try await fetch(.pendingToken(handle), world.call(binding: "browser")).pending != nil)
+  }
+
+  @Test func `a handle that was completed or has expired is refused as such`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let used = world.hold(corp(), for: "account-y")
+    _ = try await world.link(.pendingToken(used), try world.session(of: "account-y")).grant
+    await refused(.pendingCredentialUsed) { try await fetch(.pendingToken(used), world.call()) }
+    let late = world.hold(corp("c-2"), for: "account-y")
+    world.clock.advance(millis: world.policy.pendingLifetimeMillis)
+    await refused(.pendingCredentialExpired) { try await fetch(.pendingToken(late), world.call()) }
+  }
+
+  @Test func `a store that has to wait is asked again by a task`() async throws {
+    let world = World(store: MemoryStore(answersNow: false))
+    world.store.insert(account(.proved(ada), password: true))
+    let reading = try FetchProviders(world.environment, .email(ada), world.call(mayFetchByEmail: true))
+    #expect(try world.environment.readNow(reading) == nil)
+    #expect(try await world.environment.read(reading).registered)
+  }
+}

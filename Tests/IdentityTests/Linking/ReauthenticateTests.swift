@@ -1,0 +1,147 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 6.
+struct `Reauthenticate, every one` {
+  let world = World()
+  let right = Credential.password(email: ada, password: "correct horse")
+
+  func known(factors: [FactorKind] = [], edit: (inout AccountRecord) -> Void = { _ in }) throws -> SessionGrant {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()], factors: factors, edit: edit))
+    return try world.session(of: "account-y")
+  }
+
+  func proof(_ assertion: Assertion) -> Credential { .providerToken(world.providers.token(assertion)) }
+
+  @Test func `the account's own password gives a new session whose auth_time is now`() async throws {
+    let session = try known()
+    world.clock.advance(millis: 60_000)
+    let grant = try await world.reauthenticate(right, session).grant
+    #expect(try world.claims(grant).authTime == world.now)
+    #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
+  }
+
+  @Test func `check 99: the session id changes and the session before is over`() async throws {
+    let session = try known()
+    let grant = try await world.reauthenticate(right, session).grant
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+  }
+
+  @Test func `check 86: an identity counts only with the subject that is linked`() async throws {
+    let session = try known()
+    let grant = try await world.reauthenticate(proof(google()), session).grant
+    #expect(try world.claims(grant).signInProviderID == "google.com")
+    await refused(.userMismatch) { try await world.reauthenticate(proof(google("g-2")), grant) }
+    await refused(.userMismatch) { try await world.reauthenticate(proof(corp()), grant) }
+  }
+
+  @Test func `a custom token for the account's own id counts, another's does not`() async throws {
+    let session = try known()
+    func token(_ accountID: String) throws -> Credential {
+      let request = CreateCustomTokenRequest(accountID: accountID)
+      return .customToken(try CreateCustomToken(world.environment)(request).customToken)
+    }
+    await refused(.userMismatch) { try await world.reauthenticate(try token("somebody"), session) }
+    let grant = try await world.reauthenticate(try token("account-y"), session).grant
+    #expect(try world.claims(grant).methods == ["custom"])
+  }
+
+  @Test func `a custom token from before the account's mark is refused`() async throws {
+    let session = try known { $0.tokensValidAfter = world.now.adding(millis: 1) }
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y"))
+    await refused(.invalidCustomToken) { try await world.reauthenticate(.customToken(token.customToken), session) }
+  }
+
+  @Test func `check 85: somebody else's credential is refused and nothing is written anywhere`() async throws {
+    let session = try known()
+    world.store.insert(
+      account(id: "other", .proved("bob@example.com"), password: true, identities: [corp(email: nil)]))
+    let before = world.store.contents
+    await refused(.userMismatch) { try await world.reauthenticate(proof(corp(email: nil)), session) }
+    await refused(.userMismatch) { try await world.reauthenticate(proof(corp("unknown")), session) }
+    for password in ["correct horse", "wrong"] {
+      await refused(.userMismatch) {
+        try await world.reauthenticate(.password(email: "bob@example.com", password: password), session)
+      }
+    }
+    #expect(world.store.contents == before)
+    #expect(world.passwords.verifications.isEmpty, "no stranger's password is tried")
+  }
+
+  @Test func `a wrong password and an account without one are the same refusal after the same work`() async throws {
+    let session = try known()
+    let wrong = Credential.password(email: ada, password: "wrong")
+    let first = await refused(.invalidLoginCredentials) { try await world.reauthenticate(wrong, session) }
+    world.store.edit { $0.accounts["account-y"]?.passwordHash = nil }
+    let second = await refused(.invalidLoginCredentials) { try await world.reauthenticate(wrong, session) }
+    #expect(first == second)
+    #expect(world.passwords.verifications == ["hash:correct horse", nil])
+  }
+
+  @Test func `a password hashed the old way is hashed anew`() async throws {
+    let session = try known { $0.passwordHash = "old:correct horse" }
+    _ = try await world.reauthenticate(right, session).grant
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
+  }
+
+  @Test func `a second factor is asked for as at sign-in, even where the session passed it before`() async throws {
+    _ = try known(factors: [.totp])
+    let session = try world.session(of: "account-y", secondFactor: "totp")
+    let before = world.store.contents
+    let required = try await world.reauthenticate(right, session).required
+    #expect(required.factors.map(\.kind) == [.totp])
+    let row = try #require(try world.row(required.handle))
+    #expect(row.purpose == .secondFactor)
+    var after = world.store.contents
+    after.pendings = before.pendings
+    #expect(after == before, "the row is all that was written")
+  }
+
+  @Test func `a disabled account is told so and nothing is written`() async throws {
+    let session = try known()
+    world.store.edit { $0.accounts["account-y"]?.disabled = true }
+    let before = world.store.contents
+    await refused(.userDisabled) { try await world.reauthenticate(right, session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `an anonymous credential and a held one prove nobody`() async throws {
+    let session = try known()
+    let handle = world.hold(google(), for: "account-y", purpose: .credentialInUse)
+    await refused(.invalidField) { try await world.reauthenticate(.anonymous, session) }
+    await refused(.pendingCredentialMismatch) { try await world.reauthenticate(.pendingToken(handle), session) }
+  }
+
+  @Test func `a token for single use reauthenticates once`() async throws {
+    let session = try known()
+    let token = world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000))
+    let grant = try await world.reauthenticate(.providerToken(token), session).grant
+    await refused(.missingOrInvalidNonce) { try await world.reauthenticate(.providerToken(token), grant) }
+  }
+
+  @Test func `it opens the window that the age of the login had closed`() async throws {
+    let session = try known()
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    await refused(.requiresRecentLogin) { try await world.unlink("google.com", session) }
+    let grant = try await world.reauthenticate(right, session).grant
+    _ = try await world.unlink("google.com", grant)
+  }
+
+  @Test func `a way in that was unlinked while its credential was verified counts no more`() async throws {
+    let session = try known()
+    let state = try #require(world.store.state("account-y"))
+    let caller = CallerSession(session: try #require(world.store.contents.sessions[session.sessionID]), state: state)
+    var unlinked = caller
+    unlinked.state.identities = []
+    let proof = ReauthenticationProof.assertion(google())
+    #expect(
+      ReauthenticateDecision.decide(proof, unlinked, tokenSpent: false, now: world.now)
+        == .refuse(ReauthenticateDecision.mismatch))
+    guard case .session = ReauthenticateDecision.decide(proof, caller, tokenSpent: false, now: world.now) else {
+      Issue.record("the linked identity did not count")
+      return
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 5.
+struct `Unlink, every one` {
+  let world = World()
+
+  func known(
+    _ address: AddressState = .proved(ada), password: Bool = true, identities: [Assertion] = [google()],
+    factors: [FactorKind] = [], edit: (inout AccountRecord) -> Void = { _ in }
+  ) throws -> SessionGrant {
+    world.store.insert(
+      account(address, password: password, identities: identities, factors: factors, edit: edit))
+    return try world.session(of: "account-y")
+  }
+
+  @Test(arguments: ["oidc.corp", "phone", "emailLink", "nothing"])
+  func `what is not linked cannot be unlinked`(_ providerID: String) async throws {
+    let session = try known()
+    let before = world.store.contents
+    await refused(.noSuchProvider) { try await world.unlink(providerID, session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `check 76: the last way in stays, and what could be added is named`() async throws {
+    let session = try known(.proved(ada), password: false)
+    let before = world.store.contents
+    let failure = await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
+    #expect(failure?.metadata == ["addable_methods": "password,oidc.corp,oidc.other"])
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `check 77: a second factor, a disabled provider and a link to an unproved address are no ways in`()
+    async throws
+  {
+    let world = World { $0.emailLinkEnabled = true }
+    let gone = assertion("oidc.gone", "s-1", email: nil, tier: .unverified)
+    var state = account(.unproved(ada), emailLink: true, identities: [google(), gone], factors: [.totp, .recoveryCode])
+    world.store.insert(state)
+    let session = try world.session(of: "account-y", secondFactor: "totp")
+    await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
+    state.account.phoneNumber = "+15550100"
+    world.store.insert(state)
+    _ = try await world.unlink("google.com", session)
+  }
+
+  @Test func `check 77: a password is no way in where passwords are not enabled`() async throws {
+    let world = World { $0.passwordEnabled = false }
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let session = try world.session(of: "account-y", by: .provider("google.com"))
+    await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
+  }
+
+  @Test func `check 79 and 90: five minutes after the login a new one is asked for, with the account's own methods`()
+    async throws
+  {
+    let session = try known()
+    world.clock.advance(millis: 300_000)
+    let before = world.store.contents
+    let failure = await refused(.requiresRecentLogin) { try await world.unlink("google.com", session) }
+    #expect(failure?.metadata == ["max_age_seconds": "300", "methods": "password,google.com"])
+    #expect(world.store.contents == before)
+    world.clock.advance(millis: -1)
+    _ = try await world.unlink("google.com", session)
+  }
+
+  @Test func `check 80: a session that did not pass the account's factor is refused`() async throws {
+    let session = try known(factors: [.totp])
+    let before = world.store.contents
+    await refused(.requiresSecondFactor) { try await world.unlink("google.com", session) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `an unlinked password is gone and the address stays`() async throws {
+    let session = try known()
+    let grant = try await world.unlink("password", session)
+    let record = try #require(world.store.state("account-y")?.account)
+    #expect(record.passwordHash == nil && record.passwordSetAt == nil)
+    #expect(record.email == ada && record.emailProved)
+    #expect(grant.account == world.store.state("account-y"))
+  }
+
+  @Test(arguments: ["phone", "emailLink"])
+  func `a phone number and a mailed link are unlinked like a password`(_ providerID: String) async throws {
+    let session = try known {
+      $0.phoneNumber = "+15550100"
+      $0.emailLink = true
+    }
+    _ = try await world.unlink(providerID, session)
+    let record = try #require(world.store.state("account-y")?.account)
+    #expect((record.phoneNumber == nil) == (providerID == "phone"))
+    #expect(record.emailLink == (providerID == "phone"))
+  }
+
+  @Test func `the unlink is remembered and leaves an audit row`() async throws {
+    _ = try await world.unlink("google.com", try known())
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.unlinks == [UnlinkRecord(accountID: "account-y", key: google().identity, at: world.now)])
+    #expect(world.store.contents.events(of: "account-y") == ["UNLINKED"])
+  }
+
+  @Test func `check 82: sessions that began with the provider end, others stay, and the caller gets a new one`()
+    async throws
+  {
+    let session = try known()
+    let other = try world.session(of: "account-y", by: .provider("google.com"))
+    let third = try world.session(of: "account-y", by: .password)
+    let grant = try await world.unlink("google.com", session)
+    #expect(Set(world.store.contents.openSessions(of: "account-y").map(\.id)) == [grant.sessionID, third.sessionID])
+    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "unlinked")
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
+  }
+
+  @Test func `the caller's session goes on although it began with the provider, and its login is no younger`()
+    async throws
+  {
+    _ = try known()
+    let session = try world.session(of: "account-y", by: .provider("google.com"), secondFactor: "totp")
+    let before = try world.claims(session)
+    world.clock.advance(millis: 60_000)
+    let grant = try await world.unlink("google.com", session)
+    let after = try world.claims(grant)
+    #expect(after.authTime == before.authTime && after.signInSecondFactor == "totp")
+    #expect(after.identities.isEmpty)
+    #expect(world.store.contents.sessions[grant.sessionID]?.closedAt == nil)
+    #expect(world.store.contents.sessions[session.sessionID]?.closedReason == "continued")
+  }
+
+  @Test func `check 34: the same key answers the session that the first unlink opened`() async throws {
+    let session = try known()
+    let first = try await world.unlink("google.com", session, world.call(key: "k"))
+    let again = try await world.unlink("google.com", session, world.call(key: "k"))
+    #expect(again.sessionID == first.sessionID)
+    #expect(world.store.contents.events(of: "account-y") == ["UNLINKED"])
+  }
+
+  @Test(arguments: 1...20)
+  func `check 78: of two unlinks of the last two ways in exactly one succeeds`(_ seed: UInt64) async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let sessions = try (0..<50).map { _ in try world.session(of: "account-y", by: .customToken) }
+    let unlinked = await withTaskGroup(of: Bool.self) { group in
+      for (index, session) in sessions.enumerated() {
+        group.addTask { (try? await world.unlink(["password", "google.com"][index % 2], session)) != nil }
+      }
+      return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(unlinked == 1)
+    #expect(WaysIn(try #require(world.store.state("account-y")), world.policy).methods.count == 1)
+  }
+}
+
+/// Check 81: whose address it is after an unlink.
+struct `Unlink, the address` {
+  let world = World { $0.emailLinkEnabled = true }
+
+  /// The account after Google was unlinked.
+  func unlinkingGoogle(
+    from state: AccountState, policy edit: (inout Policy) -> Void = { _ in }
+  ) async throws -> AccountRecord {
+    world.store.insert(state)
+    _ = try await world.unlink("google.com", try world.session(of: "account-y"))
+    return try #require(world.store.state("account-y")?.account)
+  }
+
+  func byGoogle(_ record: inout AccountRecord) {
+    record.emailSource = "google.com"
+    record.emailProof = .assertion
+    record.emailProofProviderID = "google.com"
+  }
+
+  @Test func `an address that came from the provider alone goes with it and is free for others`() async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.proved(ada), phone: "+15550100", identities: [google()], edit: byGoogle))
+    #expect(record.email == nil && !record.emailProved)
+    #expect(record.emailSource == nil && record.emailProofProviderID == nil)
+    let created = try await CreateAccount(world.environment)(
+      CreateAccountRequest(email: ada, password: "a long secret"), world.call())
+    #expect(created.account.account.email == ada)
+  }
+
+  @Test func `a password uses the address as its name, so that it stays with its proof`() async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.proved(ada), password: true, identities: [google()], edit: byGoogle))
+    #expect(record.email == ada && record.emailProof == .assertion)
+    #expect(record.emailSource == "password")
+  }
+
+  @Test func `an enabled mailed link uses the address as its name, so that it stays with its proof`() async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.proved(ada), emailLink: true, identities: [google()], edit: byGoogle))
+    #expect(record.email == ada && record.emailProved)
+  }
+
+  @Test(arguments: [EmailProof.confirmation, .emailLink, .reset, .administrator])
+  func `an address that something else proves stays`(_ proof: EmailProof) async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.proved(ada, by: proof), phone: "+15550100", identities: [google()]) {
+        $0.emailSource = "google.com"
+      })
+    #expect(record.email == ada && record.emailProof == proof)
+  }
+
+  @Test func `an address that another identity asserts stays and is from then on that one's`() async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.proved(ada), identities: [google(), corp(tier: .verified)], edit: byGoogle))
+    #expect(record.email == ada && record.emailProofProviderID == "oidc.corp")
+    #expect(record.emailSource == "oidc.corp")
+  }
+
+  @Test func `an address that did not come from the provider stays`() async throws {
+    let record = try await unlinkingGoogle(
+      from: account(.unproved(ada), phone: "+15550100", identities: [google(email: "g@example.com")]) {
+        $0.emailSource = "password"
+      })
+    #expect(record.email == ada)
+  }
+}

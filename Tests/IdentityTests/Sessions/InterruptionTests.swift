@@ -1,0 +1,126 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Check 98 in a race: a session that ends, or an account that changes, between the decision and its commit.
+struct `Interrupted between decision and commit` {
+  let world = World()
+  let password = Credential.password(email: ada, password: "correct horse")
+
+  func known() throws -> SessionGrant {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    return try world.session(of: "account-y")
+  }
+
+  /// Carries out `body` while the session is signed out: it has to be refused and must not have written anything.
+  func signedOut(
+    _ session: SessionGrant, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: (Environment) async throws -> Void
+  ) async {
+    let now = world.now
+    var expected = world.store.contents
+    expected.sessions[session.sessionID]?.closedAt = now
+    let environment = world.environment { store in
+      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
+    }
+    await refused(.tokenRevoked, sourceLocation: sourceLocation) { try await body(environment) }
+    #expect(world.store.contents == expected, sourceLocation: sourceLocation)
+  }
+
+  @Test func `nothing is linked or held for a session that was just signed out`() async throws {
+    let session = try known()
+    world.store.insert(account(id: "owner", identities: [corp("c-owned", email: nil)]))
+    for assertion in [corp("c-free", email: nil), corp("c-owned", email: nil)] {
+      world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
+      let token = world.providers.token(assertion)
+      await signedOut(session) { environment in
+        let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+        _ = try await Link(environment)(request, world.call())
+      }
+    }
+  }
+
+  @Test func `nothing is held for a factor of a session that was just signed out`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    let token = world.providers.token(google())
+    await signedOut(session) { environment in
+      let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+      _ = try await Link(environment)(request, world.call())
+    }
+    world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
+    await signedOut(session) { environment in
+      let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
+      _ = try await Reauthenticate(environment)(request, world.call())
+    }
+  }
+
+  @Test func `nothing is unlinked for a session that was just signed out`() async throws {
+    let session = try known()
+    await signedOut(session) { environment in
+      let request = UnlinkRequest(idToken: session.idToken, providerID: "google.com")
+      _ = try await Unlink(environment)(request, world.call())
+    }
+  }
+
+  @Test func `no session that was just signed out is followed by a younger one`() async throws {
+    let session = try known()
+    await signedOut(session) { environment in
+      let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
+      _ = try await Reauthenticate(environment)(request, world.call())
+    }
+  }
+
+  @Test func `nothing is deleted for a session that was just signed out`() async throws {
+    let session = try known()
+    await signedOut(session) { environment in
+      try await DeleteAccount(environment)(idToken: session.idToken, world.call())
+    }
+  }
+
+  @Test func `nothing is refreshed for a session that was just signed out`() async throws {
+    let session = try known()
+    await signedOut(session) { environment in
+      _ = try await Refresh(environment)(session.refreshToken, world.call())
+    }
+  }
+
+  @Test func `a replay is told once, however many notice it at the same time`() async throws {
+    let session = try known()
+    let second = try await Refresh(world.environment)(session.refreshToken, world.call())
+    _ = try await Refresh(world.environment)(second.refreshToken, world.call())
+    await signedOut(session) { environment in
+      _ = try await Refresh(environment)(session.refreshToken, world.call())
+    }
+    #expect(world.store.contents.audit.isEmpty)
+  }
+
+  @Test func `a way in that is unlinked just now reauthenticates nobody`() async throws {
+    let session = try known()
+    let token = world.providers.token(google())
+    let environment = world.environment { store in
+      store.edit {
+        $0.identities[google().identity] = nil
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    await refused(.userMismatch) {
+      let request = ReauthenticateRequest(idToken: session.idToken, credential: .providerToken(token))
+      return try await Reauthenticate(environment)(request, world.call())
+    }
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [session.sessionID])
+  }
+
+  @Test func `an address that is taken just now is not linked`() async throws {
+    world.store.insert(account(identities: [corp(email: nil)]))
+    let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
+    let token = world.providers.token(google())
+    let environment = world.environment { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    await refused(.emailAlreadyInUse) {
+      let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+      return try await Link(environment)(request, world.call())
+    }
+    #expect(world.store.state("account-y")?.account.email == nil)
+  }
+}

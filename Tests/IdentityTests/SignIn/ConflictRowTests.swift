@@ -1,0 +1,212 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 3.1, rows S5 to S8, S10 and S12: the address is somebody's.
+struct `SignIn, somebody's address` {
+  let world = World()
+
+  /// The conflict that has to be the answer, with nothing but a pending row written.
+  private func conflict(
+    _ assertion: Assertion, claimAddress: Bool = false, in world: World? = nil, _ call: CallFacts? = nil
+  ) async throws -> AccountExists {
+    let world = world ?? self.world
+    let before = world.store.contents
+    let exists = try await world.signIn(assertion, claimAddress: claimAddress, call).exists
+    let row = try #require(try world.row(exists.handle))
+    #expect(row.purpose == .link && row.identity == assertion.identity && row.email == assertion.email)
+    #expect(exists.email == ada && exists.expiresAt == world.now.adding(millis: 600_000))
+    var after = world.store.contents
+    after.pendings[row.digest] = nil
+    #expect(after == before)
+    return exists
+  }
+
+  @Test(arguments: TrustTier.allCases)
+  func `S5 check 1 and 2: a proved owner is never signed in by an address, at any tier`(_ tier: TrustTier) async throws
+  {
+    world.store.insert(account(.proved(ada), password: true, identities: [corp()]))
+    let exists = try await conflict(google(tier: tier), world.call(mayFetchByEmail: true))
+    #expect(exists.methods == ["password", "oidc.corp"] && exists.providerIDs == ["password", "oidc.corp"])
+    #expect(exists.reason == .none && !exists.canClaimAddress)
+  }
+
+  @Test(arguments: [EmailProof.assertion, .emailLink, .confirmation])
+  func `S5 check 3: auto_link links where both sides are proved and the event names both`(
+    _ proof: EmailProof
+  ) async throws {
+    let world = World { $0.autoLink = .authoritative }
+    world.store.insert(account(.proved(ada, by: proof), password: true))
+    let grant = try await world.signIn(google()).grant
+    #expect(grant.account.account.id == "account-y" && !grant.isNewAccount && grant.revokedProviderIDs.isEmpty)
+    #expect(world.store.state("account-y")?.holds(google().identity) == true)
+    #expect(world.store.state("account-y")?.account.passwordHash != nil)
+    let details = try #require(world.store.contents.audit.first).detailsJSON
+    #expect(details.contains("\"account_proof\":\"\(proof.rawValue)\""))
+    #expect(details.contains("\"proof\":\"authoritative assertion\""))
+  }
+
+  @Test(arguments: [EmailProof.reset, .administrator])
+  func `S5 auto_link does not take a reset or an administrator's word for the person's proof`(
+    _ proof: EmailProof
+  ) async throws {
+    let world = World { $0.autoLink = .authoritative }
+    world.store.insert(account(.proved(ada, by: proof), password: true))
+    _ = try await conflict(google(), in: world)
+  }
+
+  @Test func `S5 auto_link wants an authoritative tier`() async throws {
+    let world = World { $0.autoLink = .authoritative }
+    world.store.insert(account(.proved(ada), password: true))
+    _ = try await conflict(google(tier: .verified), in: world)
+  }
+
+  @Test func `S5 check 4: auto_link never touches an owner whose address is not proved`() async throws {
+    let world = World { $0.autoLink = .authoritative; $0.reclaim = .refuse }
+    world.store.insert(account(.unproved(ada), password: true))
+    _ = try await conflict(google(), in: world)
+  }
+
+  @Test func `S5 auto_link does not undo a remembered unlink`() async throws {
+    let world = World { $0.autoLink = .authoritative }
+    var owner = account(.proved(ada), password: true)
+    owner.unlinks = [UnlinkRecord(accountID: "account-y", key: google().identity, at: beginning)]
+    world.store.insert(owner)
+    _ = try await conflict(google(), in: world)
+  }
+
+  @Test func `S5 auto_link leaves an account made by an administrator alone`() async throws {
+    let world = World { $0.autoLink = .authoritative }
+    world.store.insert(account(.proved(ada), password: true, madeByAdministrator: true))
+    _ = try await conflict(google(), in: world)
+  }
+
+  @Test func `S5 with S11: auto_link asks for the owner's second factor before it writes`() async throws {
+    let world = World { $0.autoLink = .authoritative }
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let before = world.store.state("account-y")
+    _ = try await world.signIn(google()).required
+    #expect(world.store.state("account-y") == before)
+  }
+
+  @Test(arguments: [
+    account(.unproved(ada), password: true, identities: [corp()]),
+    account(.unproved(ada), password: true, phone: "+15550100"),
+    account(.unproved(ada), password: true, factors: [.totp]),
+    account(.unproved(ada), identities: [assertion("oidc.gone", "1", email: ada, tier: .unverified)]),
+  ])
+  func `S6b an unproved owner with an identity, a phone or a factor is not taken over`(
+    _ owner: AccountState
+  ) async throws {
+    world.store.insert(owner)
+    #expect(try await conflict(google()).canClaimAddress)
+  }
+
+  @Test func `S6b a merely verified tier does not reclaim and cannot claim`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    #expect(try await conflict(google(tier: .verified), claimAddress: true).canClaimAddress == false)
+  }
+
+  @Test func `S7 an unproved owner and an unverified tier are a conflict`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let exists = try await conflict(corp(), claimAddress: true, world.call(mayFetchByEmail: true))
+    #expect(exists.methods == ["password"] && !exists.canClaimAddress)
+  }
+
+  @Test(arguments: TrustTier.allCases)
+  func `S8 check 26: another subject of a linked provider is a conflict, never a login, a link or a reclaim`(
+    _ tier: TrustTier
+  ) async throws {
+    let world = World { $0.autoLink = .authoritative; $0.emailLinkEnabled = true }
+    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google("g-0")]))
+    let exists = try await conflict(google("g-1", tier: tier), in: world, world.call(mayFetchByEmail: true))
+    #expect(exists.reason == .subjectChanged)
+    #expect(exists.methods == ["password"] && exists.providerIDs == ["password"])
+  }
+
+  @Test func `S8 without another way in only an administrator can help`() async throws {
+    world.store.insert(account(.unproved(ada), identities: [google("g-0")]))
+    let exists = try await conflict(google("g-1"), claimAddress: true)
+    #expect(exists.reason == .askAdministrator && exists.methods.isEmpty && !exists.canClaimAddress)
+  }
+
+  @Test func `S8 comes before S10: a disabled owner's changed subject is a conflict`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google("g-0")], disabled: true))
+    #expect(try await conflict(google("g-1")).reason == .subjectChanged)
+  }
+
+  @Test(arguments: [TrustTier.verified, .authoritative])
+  func `S10 a disabled owner and a believed tier: told so, nothing held, nothing written`(
+    _ tier: TrustTier
+  ) async throws {
+    world.store.insert(account(.unproved(ada), password: true, disabled: true))
+    #expect(
+      await world.untouched {
+        await refused(.userDisabled) { try await world.signIn(google(tier: tier), claimAddress: true) }
+      })
+  }
+
+  @Test func `S10 a disabled owner and an unverified tier is a conflict like any other`() async throws {
+    world.store.insert(account(.proved(ada), password: true, disabled: true))
+    let exists = try await conflict(corp())
+    await refused(.userDisabled) { try await world.signIn(rightPassword, pendingToken: exists.handle) }
+  }
+
+  @Test(arguments: [account(.unproved(ada), madeByAdministrator: true),
+    account(.proved(ada, by: .administrator), madeByAdministrator: true)])
+  func `S12 an account of an administrator that nobody can enter is the authoritative assertion's`(
+    _ owner: AccountState
+  ) async throws {
+    world.store.insert(owner)
+    let grant = try await world.signIn(google()).grant
+    #expect(grant.account.account.id == "account-y" && !grant.isNewAccount)
+    #expect(world.store.state("account-y")?.holds(google().identity) == true)
+    #expect(world.store.state("account-y")?.account.emailProved == true)
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+  }
+
+  @Test func `S12 below the authoritative tier only a mailed link leads in`() async throws {
+    let world = World { $0.emailLinkEnabled = true }
+    world.store.insert(account(.unproved(ada), madeByAdministrator: true))
+    let exists = try await conflict(google(tier: .verified), in: world)
+    #expect(exists.methods == ["emailLink"] && exists.reason == .none)
+  }
+
+  @Test func `S12 where mailed links are off only an administrator can help`() async throws {
+    world.store.insert(account(.unproved(ada), madeByAdministrator: true))
+    let exists = try await conflict(google(tier: .verified))
+    #expect(exists.methods.isEmpty && exists.reason == .askAdministrator)
+  }
+
+  @Test func `S12 comes before S10 but lets nobody into a disabled account`() async throws {
+    world.store.insert(account(.unproved(ada), disabled: true, madeByAdministrator: true))
+    #expect(await world.untouched { await refused(.userDisabled) { try await world.signIn(google()) } })
+    _ = try await conflict(google(tier: .verified))
+  }
+
+  @Test func `S12 with S11: an enrolled factor is asked for before anything is linked`() async throws {
+    world.store.insert(account(.unproved(ada), factors: [.totp], madeByAdministrator: true))
+    _ = try await world.signIn(google()).required
+    #expect(world.store.state("account-y")?.identities.isEmpty == true)
+  }
+
+  @Test func `section 7: below the verified tier a conflict names no methods`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let hidden = try await conflict(corp())
+    #expect(hidden.methods.isEmpty && hidden.providerIDs.isEmpty && hidden.reason == .none)
+    #expect(try await conflict(corp(tier: .verified)).methods == ["password", "google.com"])
+  }
+
+  @Test func `section 7: conflict_reveals_methods = always names them at any tier`() async throws {
+    let world = World { $0.conflictRevealsMethods = .always }
+    world.store.insert(account(.proved(ada), password: true))
+    #expect(try await conflict(corp(), in: world).methods == ["password"])
+  }
+
+  @Test func `check 38: a conflict names no account id`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let exists = try await conflict(google())
+    #expect(!"\(exists)".contains("account-y"))
+  }
+}

@@ -1,0 +1,82 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 3.2: purposes do not mix, and a handle that is the sole credential is spent by its first success.
+struct `Purposes of handles` {
+  let world = World()
+
+  private func inUse(_ call: CallFacts? = nil) -> String {
+    world.store.insert(account(id: "x", .proved(ada), password: true, identities: [google()]))
+    return world.hold(google(), for: "x", purpose: .credentialInUse, call)
+  }
+
+  @Test func `a credential_in_use handle signs in to the account that owns the identity`() async throws {
+    let handle = inUse()
+    let grant = try await world.signIn(.pendingToken(handle)).grant
+    #expect(grant.account.account.id == "x" && !grant.isNewAccount)
+    #expect(try world.claims(grant).signInProviderID == "google.com")
+    #expect(grant.userInfo?.profileJSON == google().profileJSON)
+  }
+
+  @Test func `a sole handle is spent by its first success`() async throws {
+    let handle = inUse()
+    _ = try await world.signIn(.pendingToken(handle))
+    #expect(
+      await world.untouched { await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle)) } })
+  }
+
+  @Test func `a spent sole handle answers again to the same idempotency key alone`() async throws {
+    let handle = inUse()
+    let first = try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant
+    #expect(try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant.sessionID == first.sessionID)
+    await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle), world.call(key: "other")) }
+    let stranger = world.call(caller: "spiffe://test/other", key: "k")
+    await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(handle), stranger) }
+  }
+
+  @Test(arguments: [PendingPurpose.link, .secondFactor])
+  func `only a credential_in_use handle is a credential`(_ purpose: PendingPurpose) async throws {
+    world.store.insert(account(id: "x", .proved(ada), identities: [google()]))
+    let handle = world.hold(google(), for: "x", purpose: purpose)
+    #expect(
+      await world.untouched {
+        await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(handle)) }
+      })
+  }
+
+  @Test(arguments: [PendingPurpose.credentialInUse, .secondFactor])
+  func `only a link handle completes a sign-in`(_ purpose: PendingPurpose) async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(google(), for: "account-y", purpose: purpose)
+    #expect(
+      await world.untouched {
+        await refused(.pendingCredentialMismatch) { try await world.signIn(rightPassword, pendingToken: handle) }
+      })
+  }
+
+  @Test func `a handle whose identity has another owner by now opens neither account`() async throws {
+    let handle = inUse()
+    world.store.edit { tables in
+      tables.accounts["other"] = account(id: "other").account
+      tables.identities[google().identity]?.accountID = "other"
+    }
+    await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(handle)) }
+    #expect(world.store.contents.sessions.isEmpty)
+  }
+
+  @Test func `S10, S11 and a disabled provider hold for a handle as for the provider's own token`() async throws {
+    let handle = inUse()
+    var closed = world
+    closed.policy.enabledProviderIDs = []
+    await refused(.operationNotAllowed) { try await closed.signIn(.pendingToken(handle)) }
+    world.store.edit {
+      $0.factors.append(FactorRecord(id: "f", accountID: "x", kind: .totp, enrolledAt: beginning))
+    }
+    _ = try await world.signIn(.pendingToken(handle)).required
+    world.store.edit { $0.accounts["x"]?.disabled = true }
+    await refused(.userDisabled) { try await world.signIn(.pendingToken(handle)) }
+    #expect(try world.row(handle)?.completedAt == nil)
+  }
+}

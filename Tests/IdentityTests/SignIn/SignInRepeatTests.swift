@@ -1,0 +1,113 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Section 10 for SignIn, and what is left behind by calls that do not come to their end.
+struct `SignIn, repeated or broken off` {
+  let world = World()
+
+  @Test func `check 34: a repeat under the same key is the same session with fresh tokens`() async throws {
+    let first = try await world.signIn(google(), world.call(key: "k")).grant
+    let before = world.store.contents
+    let again = try await world.signIn(google(), world.call(key: "k")).grant
+    #expect(again.sessionID == first.sessionID && again.account == first.account && again.isNewAccount)
+    #expect(world.store.contents.accounts == before.accounts && world.store.contents.sessions.count == 1)
+    #expect(world.store.contents.audit == before.audit)
+    _ = try await Refresh(world.environment)(again.refreshToken, world.call())
+  }
+
+  @Test func `a repeat is answered although its token has been spent since`() async throws {
+    let token = Credential.providerToken(
+      world.providers.token(google(), singleUseUntil: world.now.adding(millis: 600_000)))
+    let first = try await world.signIn(token, world.call(key: "k")).grant
+    #expect(try await world.signIn(token, world.call(key: "k")).grant.sessionID == first.sessionID)
+  }
+
+  @Test func `several repeats hand out one refresh token, and the first answer's still works`() async throws {
+    let first = try await world.signIn(google(), world.call(key: "k")).grant
+    let second = try await world.signIn(google(), world.call(key: "k")).grant
+    let third = try await world.signIn(google(), world.call(key: "k")).grant
+    #expect(second.refreshToken == third.refreshToken && second.refreshToken != first.refreshToken)
+    let refreshed = try await Refresh(world.environment)(first.refreshToken, world.call())
+    #expect(refreshed.sessionID == first.sessionID)
+  }
+
+  @Test func `a repeat tells again what a reclaim revoked`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    _ = try await world.signIn(google(), world.call(key: "k"))
+    let again = try await world.signIn(google(), world.call(key: "k")).grant
+    #expect(again.revokedProviderIDs == ["password"] && !again.isNewAccount)
+  }
+
+  @Test func `the same key for another request is refused, and another caller's key is another key`() async throws {
+    _ = try await world.signIn(google(), world.call(key: "k"))
+    #expect(
+      await world.untouched {
+        await refused(.idempotencyKeyReused) { try await world.signIn(google(), world.call(key: "k", request: "2")) }
+      })
+    let other = try await world.signIn(google(), world.call(caller: "spiffe://test/other", key: "k")).grant
+    #expect(world.store.contents.sessions.count == 2 && !other.isNewAccount)
+  }
+
+  @Test func `a repeat of a session that has ended, or of a disabled account, is told so`() async throws {
+    let first = try await world.signIn(google(), world.call(key: "k")).grant
+    let id = first.account.account.id
+    world.store.edit { $0.accounts[id]?.disabled = true }
+    await refused(.userDisabled) { try await world.signIn(google(), world.call(key: "k")) }
+    world.store.edit { $0.sessions[first.sessionID]?.closedAt = world.now }
+    await refused(.tokenRevoked) { try await world.signIn(google(), world.call(key: "k")) }
+    world.store.edit { tables in
+      tables.sessions[first.sessionID]?.closedAt = nil
+      tables.sessions[first.sessionID]?.expiresAt = world.now
+    }
+    await refused(.tokenExpired) { try await world.signIn(google(), world.call(key: "k")) }
+  }
+
+  @Test func `the record holds neither a token nor anything that could be guessed at`() async throws {
+    let grant = try await world.signIn(google(), world.call(key: "k")).grant
+    let record = try #require(world.store.contents.idempotency.values.first)
+    #expect(record.outcome == "created" && record.sessionID == grant.sessionID)
+    #expect(record.expiresAt == world.now.adding(millis: 86_400_000))
+    let text = "\(record)"
+    #expect(!text.contains(grant.refreshToken) && !text.contains(grant.idToken))
+  }
+
+  @Test func `a refused call leaves no record, so that the same key may succeed later`() async throws {
+    await refused(.accountNotFound) { try await world.signIn(google(), existingOnly: true, world.call(key: "k")) }
+    #expect(try await world.signIn(google(), world.call(key: "k")).grant.isNewAccount)
+  }
+
+  @Test func `check 115: a call that was cancelled before its commit has written nothing`() async throws {
+    let fate = Fate()
+    #expect(fate.cancel())
+    #expect(
+      await world.untouched {
+        await refused(.cancelled) { try await world.signIn(google(), world.call(key: "k", fate: fate)) }
+      })
+  }
+
+  @Test func `a store that cannot answer is told as such, with a hint when to come back`() async throws {
+    world.store.fail(with: .unavailable("disk full"))
+    let failure = await refused(.storeUnavailable) { try await world.signIn(google()) }
+    #expect(failure?.retryAfterMillis == 1000 && failure?.hint.contains("disk") == false)
+  }
+
+  @Test func `a store behind a network answers the same`() async throws {
+    let world = World(store: MemoryStore(answersNow: false))
+    let grant = try await world.signIn(google()).grant
+    #expect(try await world.signIn(google()).grant.account.account.id == grant.account.account.id)
+  }
+
+  @Test func `whoever keeps losing races is told to come back, not to sign in anew`() async throws {
+    let world = World { $0.decisionsMax = 3 }
+    world.store.insert(account(.proved(ada), password: true))
+    let query = Query()
+    let failure = await refused(.overloaded) {
+      try await world.environment.decideAndCommit(query, Facts(), call: world.call()) { _, _ -> Step<Int> in
+        .commit(Change([.guardAccount(id: "account-y", version: 99)]), 1)
+      }
+    }
+    #expect(failure?.retryAfterMillis == 100)
+  }
+}
