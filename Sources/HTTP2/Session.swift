@@ -15,6 +15,8 @@ internal import CNghttp2
   package let sink: Sink
   private let session: OpaquePointer
   private let limits: SessionLimits
+  /// The first SETTINGS frame, until it is drained.
+  private var greeting: [UInt8]
 
   /// Fails only where memory does.
   package init?(_ limits: SessionLimits, nowMillis: Int64) {
@@ -23,9 +25,12 @@ internal import CNghttp2
     guard let session = unsafe Session.make(sink) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
+    greeting = []
     let settings = [
+      // Twice what the client is told (see `greet`): nghttp2 would end the whole connection over one stream too many,
+      // where RFC 9113 5.1.2 lets us refuse that stream, which a client then sends again.
       nghttp2_settings_entry(
-        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax)),
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax * 2)),
       nghttp2_settings_entry(
         settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: UInt32(limits.streamWindowBytes)),
       nghttp2_settings_entry(
@@ -37,6 +42,7 @@ internal import CNghttp2
       unsafe nghttp2_session_set_local_window_size(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(limits.connectionWindowBytes)) == 0
     else { return nil }
+    greet()
   }
 
   deinit { unsafe nghttp2_session_del(session) }
@@ -53,6 +59,10 @@ internal import CNghttp2
 
   /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
+    if !greeting.isEmpty {
+      buffer += greeting
+      greeting = []
+    }
     while buffer.count < bytesMax {
       var frame: UnsafePointer<UInt8>?
       let bytes = unsafe nghttp2_session_mem_send(session, &frame)
@@ -66,7 +76,7 @@ internal import CNghttp2
     return true
   }
 
-  package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty }
+  package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty || !greeting.isEmpty }
 
   /// nghttp2 has nothing more to hear or to say: close.
   package var isOver: Bool {
@@ -158,6 +168,19 @@ internal import CNghttp2
   package func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
 
   // MARK: Inside
+
+  /// Takes nghttp2's SETTINGS and writes the true limit of streams into it; `Sink` refuses what is above.
+  private func greet() {
+    var frames: [UInt8] = []
+    guard drain(into: &frames, bytesMax: 1) else { return }
+    let (headBytes, entryBytes) = (9, 6)
+    for at in stride(from: headBytes, to: frames.count - entryBytes + 1, by: entryBytes)
+    where frames[at] == 0 && frames[at + 1] == UInt8(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue) {
+      for index in 0..<4 { frames[at + 2 + index] = UInt8(truncatingIfNeeded: limits.streamsMax >> (24 - 8 * index)) }
+      break
+    }
+    greeting = frames
+  }
 
   private var fatal: Int32 { Int32(NGHTTP2_ERR_NOMEM.rawValue) }
 

@@ -21,6 +21,7 @@ internal import CNghttp2
   private var budget: Budget
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
+  private var settingsAcknowledged = false
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
@@ -58,6 +59,13 @@ internal import CNghttp2
   // MARK: Events
 
   func began(_ id: Int32) {
+    guard streamCount < limits.streamsMax else {
+      // Before it has seen our SETTINGS a client cannot know better.
+      if settingsAcknowledged { spend(.provokedReset) }
+      unsafe nghttp2_submit_rst_stream(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)
+      return
+    }
     let stream = Stream(id: id)
     streams[id] = stream
     streamCount += 1
@@ -94,7 +102,7 @@ internal import CNghttp2
     case NGHTTP2_PING.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
     case NGHTTP2_SETTINGS.rawValue:
-      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) }
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { settingsAcknowledged = true }
     case NGHTTP2_PRIORITY.rawValue: spend(.priority)
     case NGHTTP2_RST_STREAM.rawValue:
       if let stream = streams[header.stream_id], !stream.answered { spend(.unfinishedReset) }

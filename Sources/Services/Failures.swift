@@ -23,7 +23,7 @@ package enum Failures {
     case let error as WireError: return status(error, arena)
     case let refusal as CallerRefusal: return status(failure(refusal), arena)
     case let unknown as HealthService.UnknownService:
-      return GRPC.Status(.notFound, "unknown service \(unknown.name)")
+      return GRPC.Status(.notFound, "unknown service \(unknown.name.prefix(128))")
     default:
       // A mistake of ours: the log has the error, the client has the fact.
       return GRPC.Status(.internal, "the call failed inside the server")

@@ -41,6 +41,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
         "tls": {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
                 "client_ca_file": str(folder / "authority.pem"),
                 "client_certificates": wanted["client_certificates"]},
+        "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
