@@ -13,9 +13,9 @@ package enum Write: Hashable, Sendable {
   case updateAccount(AccountRecord)
   /// Raises the version, else `.stale`: guards a change of what hangs on the account, such as its identities.
   case guardAccount(id: String, version: Int64)
-  /// Notes a sign-in without raising the version, so that parallel sign-ins of one person do not collide. `.stale` where
-  /// the version is another by now, so that no session is opened by a password, an identity or an account that was
-  /// changed, unlinked or disabled since it was looked at.
+  /// Notes a sign-in without raising the version, so that parallel sign-ins of one person do not collide. `.stale`
+  /// where the version is another by now, so that no session is opened by a password, an identity or an account that
+  /// was changed, unlinked or disabled since it was looked at.
   case touchAccount(id: String, version: Int64, lastSignInAt: Timestamp)
   /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows.
   case deleteAccount(id: String, version: Int64)

@@ -1,6 +1,7 @@
-import Identity
 import Store
 import Testing
+
+@testable import Identity
 
 @Suite struct `Ids and tokens` {
   let world = World()
@@ -38,5 +39,91 @@ import Testing
       changed.replaceSubrange(index...index, with: text[index] == "A" ? "B" : "A")
       #expect(RefreshToken(changed, world.cryptography) == nil, "\(changed)")
     }
+  }
+}
+
+@Suite struct `Ways in` {
+  private var policy: Policy {
+    var policy = Policy()
+    policy.enabledProviderIDs = ["google.com", "oidc.corp"]
+    policy.emailLinkEnabled = true
+    return policy
+  }
+
+  @Test func `are offered in one order: password, mailed link, phone, providers as they were linked`() {
+    let all = account(.proved(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp(), google()])
+    let ways = WaysIn(all, policy)
+    #expect(ways.methods == ["password", "emailLink", "phone", "oidc.corp", "google.com"])
+    #expect(ways.providerIDs == ["password", "phone", "oidc.corp", "google.com"])
+  }
+
+  @Test func `check 77: second factors, disabled providers and unproved addresses are none`() {
+    let gone = assertion("oidc.gone", "1", email: ada, tier: .authoritative)
+    let locked = account(.unproved(ada), emailLink: true, identities: [gone], factors: FactorKind.allCases)
+    #expect(WaysIn(locked, policy).isEmpty)
+  }
+
+  @Test func `what the operator closed is none`() {
+    var closed = policy
+    closed.passwordEnabled = false
+    closed.emailLinkEnabled = false
+    #expect(WaysIn(account(.proved(ada), password: true, emailLink: true), closed).isEmpty)
+  }
+
+  @Test func `a mailed link alone is still the password's provider`() {
+    let ways = WaysIn(account(.proved(ada), emailLink: true), policy)
+    #expect(ways.methods == ["emailLink"] && ways.providerIDs == ["password"])
+  }
+}
+
+@Suite struct `Sealed bytes` {
+  private var full: HeldAssertion {
+    let spent = SingleUse(digest: Digest(Array(repeating: 7, count: 32)), expiresAt: beginning)
+    var held = HeldAssertion(google(tier: .verified), firstFactor: .provider("google.com"), singleUse: spent)
+    held.intent = .reauthenticate
+    held.sessionID = "session"
+    held.passwordHash = ""
+    held.completing = Digest(Array(repeating: 9, count: 32))
+    held.existingOnly = true
+    held.claimAddress = true
+    return held
+  }
+
+  @Test func `a held assertion comes back as it went in, absent and empty apart`() {
+    #expect(HeldAssertion(packed: full.packed) == full)
+    let bare = HeldAssertion(corp(email: nil), firstFactor: .password)
+    #expect(HeldAssertion(packed: bare.packed) == bare && bare.packed != full.packed)
+  }
+
+  @Test func `bytes that were cut, prolonged or of another format are no held assertion`() {
+    let packed = full.packed
+    for count in packed.indices { #expect(HeldAssertion(packed: Array(packed.prefix(count))) == nil) }
+    #expect(HeldAssertion(packed: packed + [0]) == nil)
+    #expect(HeldAssertion(packed: [2] + packed.dropFirst()) == nil)
+  }
+
+  @Test func `a length from outside the bytes is refused`() {
+    var lying = Unpacker(Array(repeating: 0xFF, count: 8) + [1, 2, 3])
+    #expect(lying.field() == nil)
+    var large = Unpacker([0x7F] + Array(repeating: 0xFF, count: 7) + [1, 2, 3])
+    #expect(large.field() == nil)
+  }
+
+  @Test func `base64url has one text for a sequence of bytes`() throws {
+    for count in 0...40 {
+      let bytes = SeededRandomness(seed: UInt64(count)).bytes(count)
+      let text = Base64URL.encode(bytes)
+      #expect(Base64URL.decode(text) == bytes)
+      let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+      let same = letters.map { text.dropLast() + "\($0)" }.filter { Base64URL.decode($0) == bytes }
+      #expect(count == 0 || same.map(String.init) == [text])
+    }
+    #expect(Base64URL.encode(Array("foobar".utf8)) == "Zm9vYmFy" && Base64URL.encode([0xFB, 0xFF]) == "-_8")
+    for text in ["A", "Zm9vYmF=", "Zm9v YmFy", "+_8", "Zm9vYmFyA"] { #expect(Base64URL.decode(text) == nil) }
+  }
+
+  @Test func `audit details are one JSON object whatever the texts hold`() {
+    let hostile = ["b": "\"\\\u{1}\u{1F600}", "a": "x"]
+    #expect(AuditJSON.object(hostile) == "{\"a\":\"x\",\"b\":\"\\\"\\\\\\u0001\u{1F600}\"}")
   }
 }

@@ -44,7 +44,8 @@ struct `A held credential` {
   @Test func `completes by another provider of the account and by a custom token`() async throws {
     let handle = try await met()
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
-    let second = try await met(account(id: "z", .proved("z@example.com"), password: true), google("g-2", email: "z@example.com"))
+    let zoe = "z@example.com"
+    let second = try await met(account(id: "z", .proved(zoe), password: true), google("g-2", email: zoe))
     let custom = try world.tokens.mintCustomToken(
       CustomToken(accountID: "z", issuedAt: world.now, expiresAt: world.now.adding(millis: 60_000)))
     #expect(try await world.signIn(.customToken(custom), pendingToken: second).grant.account.account.id == "z")
@@ -191,7 +192,8 @@ struct `A held credential` {
 
   @Test func `check 18: signing in to another account than the one found completes nothing`() async throws {
     let handle = try await met()
-    world.store.insert(account(id: "x", .proved("x@example.com"), password: true, identities: [corp("c-2", email: nil)]))
+    world.store.insert(
+      account(id: "x", .proved("x@example.com"), password: true, identities: [corp("c-2", email: nil)]))
     let others: [Credential] = [
       .password(email: "x@example.com", password: "correct horse"),
       .providerToken(world.providers.token(corp("c-2", email: nil))),
@@ -280,8 +282,7 @@ struct `A held credential` {
     }
   }
 
-  @Test func `S8 completion waits until the old subject is unlinked, and needs a way in from before the row`() async throws
-  {
+  @Test func `S8 completion waits for the old subject's unlink and needs a way in from before the row`() async throws {
     let handle = try await met(account(.proved(ada), password: true, identities: [google("g-0"), corp()]))
     try await refusedCompletion(.providerAlreadyLinked, counts: true, handle) {
       try await world.signIn(rightPassword, pendingToken: handle)

@@ -73,7 +73,7 @@ struct `SignIn, an identity or a free address` {
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
   }
 
-  @Test func `S2 check 25: without an address an account is created without one, whatever the user name`() async throws {
+  @Test func `S2 check 25: without an address an account has none, whatever the user name`() async throws {
     var nameless = corp(email: nil)
     nameless.username = ada
     let grant = try await world.signIn(nameless).grant

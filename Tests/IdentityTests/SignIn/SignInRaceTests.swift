@@ -38,8 +38,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `check 32: two providers with one address make one account and conflicts, never two accounts`() async throws
-  {
+  @Test func `check 32: two providers with one address make one account and conflicts, never two`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round) { $0.pendingLimits.perAccountMax = 100 }
       let answers = try await parallel { index in

@@ -24,8 +24,7 @@ struct `SignIn, repeated or broken off` {
     #expect(try await world.signIn(token, world.call(key: "k")).grant.sessionID == first.sessionID)
   }
 
-  @Test func `several repeats hand out one and the same refresh token, and the first answer's still works`() async throws
-  {
+  @Test func `several repeats hand out one refresh token, and the first answer's still works`() async throws {
     let first = try await world.signIn(google(), world.call(key: "k")).grant
     let second = try await world.signIn(google(), world.call(key: "k")).grant
     let third = try await world.signIn(google(), world.call(key: "k")).grant
