@@ -134,6 +134,13 @@ struct `Link, completing a held credential` {
     let required = try await world.link(.pendingToken(handle), try world.session(of: "account-y")).required
     #expect(required.factors.count == 1)
     #expect(try world.row(handle)?.completedAt == nil)
+    let row = try world.row(required.handle)
+    let opened = try world.environment.openPending(row, purpose: .secondFactor, call: world.call(), now: world.now)
+    guard case .held(_, let held) = opened else {
+      Issue.record("not held")
+      return
+    }
+    #expect(held.completing == (try world.environment.pendingDigest(handle)), "what the factor is to complete")
     _ = try await world.link(.pendingToken(handle), try world.session(of: "account-y", secondFactor: "totp")).grant
   }
 
@@ -173,6 +180,15 @@ struct `Link, completing a held credential` {
     let fresh = try await world.unlink("oidc.corp", session)
     _ = try await world.link(.pendingToken(handle), fresh).grant
     #expect(world.store.state("account-y")?.identities.map(\.key.subject) == ["c-new"])
+  }
+
+  @Test func `S8 a login from before the row counts although its way in is the one that was unlinked`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [corp("c-old")]))
+    let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
+    world.clock.advance(millis: 1000)
+    let handle = world.hold(corp("c-new"), for: "account-y")
+    let fresh = try await world.unlink("oidc.corp", session)
+    _ = try await world.link(.pendingToken(handle), fresh).grant
   }
 
   @Test func `S8 a changed subject is not completed by a way in that is younger than the row`() async throws {

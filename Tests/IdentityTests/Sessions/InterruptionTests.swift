@@ -112,6 +112,21 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [session.sessionID])
   }
 
+  @Test func `a password that is changed just now reauthenticates nobody`() async throws {
+    let session = try known()
+    let environment = world.environment { store in
+      store.edit {
+        $0.accounts["account-y"]?.passwordHash = "hash:another"
+        $0.accounts["account-y"]?.passwordSetAt = beginning.adding(millis: 1)
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    await refused(.invalidLoginCredentials) {
+      let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
+      return try await Reauthenticate(environment)(request, world.call())
+    }
+  }
+
   @Test func `an address that is taken just now is not linked`() async throws {
     world.store.insert(account(identities: [corp(email: nil)]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
