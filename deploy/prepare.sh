@@ -30,12 +30,13 @@ make_venv() {
   wanted=$(cat "$@" | sha256sum)
   [[ -f $folder/requirements.sha256 && $(< "$folder/requirements.sha256") == "$wanted" ]] && return
   echo "Making the Python environment $folder"
-  rm -rf "$folder"
-  /usr/bin/python3 -m venv "$folder"
   local file arguments=()
   for file in "$@"; do arguments+=(-r "$file"); done
-  "$folder/bin/pip" install --quiet --disable-pip-version-check "${arguments[@]}"
-  echo "$wanted" > "$folder/requirements.sha256"
+  rm -rf "$folder"
+  # Joined, because a caller that looks at the result switches `set -e` off.
+  /usr/bin/python3 -m venv "$folder" &&
+    "$folder/bin/pip" install --quiet --disable-pip-version-check "${arguments[@]}" &&
+    echo "$wanted" > "$folder/requirements.sha256"
 }
 
 need_swift() {

@@ -15,7 +15,7 @@ INVALID = StatusCode.INVALID_ARGUMENT
 TOO_LONG = "x" * 40_000
 
 
-@pytest.mark.parametrize("credential, field", [
+MALFORMED: list[tuple[types.Credential, str]] = [
     (types.Credential(), "credential"),
     (password(""), "credential.password.email"),
     (password("a@example.com", ""), "credential.password.password"),
@@ -31,7 +31,10 @@ TOO_LONG = "x" * 40_000
     (held(TOO_LONG), "credential.pending_token"),
     (types.Credential(custom_token=types.CustomTokenCredential(token="t\0")), "credential.custom_token.token"),
     (types.Credential(custom_token=types.CustomTokenCredential()), "credential.custom_token.token"),
-], ids=lambda value: value if isinstance(value, str) else "")
+]
+
+
+@pytest.mark.parametrize("credential, field", MALFORMED, ids=[field for _, field in MALFORMED])
 def test_a_malformed_credential_names_its_field(web: Client, credential: types.Credential, field: str) -> None:
     with expect_failure(INVALID, "INVALID_FIELD", "INVALID_EMAIL", field=field):
         web.sign_in(credential)
@@ -86,7 +89,7 @@ def test_check_103_a_password_is_the_same_in_every_unicode_form(web: Client) -> 
         web.sign_in(password(email, "passwort-1-lang"))
 
 
-@pytest.mark.parametrize("fields, field", [
+MALFORMED_BESIDE: list[tuple[dict[str, object], str]] = [
     ({"idempotency_key": "k" * 5_000}, "idempotency_key"),
     ({"idempotency_key": "k\0"}, "idempotency_key"),
     ({"binding": "too-short"}, "binding"),
@@ -95,7 +98,10 @@ def test_check_103_a_password_is_the_same_in_every_unicode_form(web: Client) -> 
     ({"client": {"user_agent": "a\0"}}, "client.user_agent"),
     ({"client": {"ip_address": "i" * 5_000}}, "client.ip_address"),
     ({"client": {"device_id": "d" * 5_000}}, "client.device_id"),
-], ids=lambda value: value if isinstance(value, str) else "")
+]
+
+
+@pytest.mark.parametrize("fields, field", MALFORMED_BESIDE, ids=[field for _, field in MALFORMED_BESIDE])
 def test_a_malformed_field_beside_the_credential_names_itself(
         web: Client, fields: dict[str, object], field: str) -> None:
     with expect_failure(INVALID, "INVALID_FIELD", field=field):
