@@ -124,9 +124,11 @@ class Server:
         raise RuntimeError(f"latchkeyd does not listen: {self.log.read_text()[begun:][-2000:]}")
 
     def lines(self, begun: int = 0) -> list[Settings]:
-        """The log from byte `begun` on, which is JSON lines; a line that is still being written is left out."""
+        """The log's records from byte `begun` on. Left out is a line that is still being written, and the plain one
+        that says why the server does not start."""
         text = self.log.read_bytes()[begun:].decode()
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in text.splitlines(keepends=True)
+                if line.startswith("{") and line.endswith("\n")]
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         assert self.process is not None

@@ -9,7 +9,7 @@ import grpc
 from clients import Client, anonymous, assertion, conflict, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
-from processes import Server, Simulator
+from processes import Server, Simulator, free_port
 
 
 def test_a_held_credential_survives_a_kill_between_conflict_and_completion(
@@ -86,8 +86,9 @@ def test_every_answer_given_before_a_kill_under_load_is_there_afterwards(
 def test_a_second_server_on_the_same_database_is_kept_out(serve: Callable[..., Server]) -> None:
     """SQLite of Debian 12 is safe with one writing process only, so the second one must not start."""
     first = serve()
-    with_same_store = Server(first.folder, first.port + 1, {
-        **first.settings, "listen": {**first.settings["listen"], "port": 0}})
+    port = free_port()
+    with_same_store = Server(first.folder, port, {
+        **first.settings, "listen": {**first.settings["listen"], "port": port}})
     try:
         with_same_store.launch()
     except RuntimeError as refused:
