@@ -17,7 +17,7 @@ install_packages() {
   (( ${#missing[@]} )) || return 0
   echo "Installing Debian packages: ${missing[*]}"
   local as_root=(env)
-  (( EUID == 0 )) || as_root=(sudo)
+  (( EUID == 0 )) || as_root=(sudo env)
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     > /dev/null
