@@ -1,0 +1,83 @@
+"""The configuration of a server under test: what `deploy/run` would write, with more providers and callers."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+from typing import Any
+
+Settings = dict[str, Any]
+
+# Cheap hashing for every test that is not about passwords; the real cost is the server's default.
+CHEAP_PASSWORDS = {"memory_kib": 1024, "iterations": 1}
+REAL_PASSWORDS = {"memory_kib": 19456, "iterations": 2}
+
+KEYS = {name: f"lk_{secrets.token_hex(32)}" for name in ("web", "shop", "admin", "reader")}
+FIVE_CALLS = ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*"]
+
+# Issuers of the simulator beside google: what each one's provider is configured to be.
+PROVIDERS: dict[str, Settings] = {
+    "corp": {"algorithms": ["RS256", "ES256"], "email_trust": "unverified"},
+    "partner": {"email_trust": "unverified"},
+    "trusted": {"email_trust": "verified"},
+    "mail": {"email_trust": "authoritative", "authoritative_domains": ["mail.example"]},
+    "strict": {"nonce": "required"},
+    "many": {"algorithms": ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]},
+    "rotating": {},
+    "down": {},
+    "hanging": {},
+    "broken": {},
+}
+
+
+def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> Settings:
+    """Everything a server needs in `folder`; an override replaces single settings of its section."""
+    every: Settings = {
+        "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True, "reflection": False},
+        "tls": {"certificate_file": "server.pem", "key_file": "server.key", "client_ca_file": "authority.pem",
+                "client_certificates": "optional"},
+        "store": {"path": f"latchkey-{port}.db"},
+        "secrets": {"master_key_file": "master.key"},
+        "tokens": {"issuer": "https://localhost:8443", "audience": "latchkey"},
+        "callers": callers(),
+        "providers": providers(simulator),
+        "fetch": {"ca_file": "authority.pem", "allow_private_addresses": True},
+        "passwords": CHEAP_PASSWORDS,
+        "policy": {},
+        "limits": {},
+    }
+    for section, values in overrides.items():
+        old = every.get(section)
+        every[section] = {**old, **values} if isinstance(old, dict) and isinstance(values, dict) else values
+    return every
+
+
+def callers() -> list[Settings]:
+    """`shop` may not look up by address; `reader` may only verify tokens; `admin` may do everything."""
+    return [
+        {"name": "web", "san": "spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True},
+        {"name": "shop", "api_key_sha256": digest("shop"), "audiences": ["shop"]},
+        {"name": "admin", "san": "spiffe://latchkey.dev/admin", "api_key_sha256": digest("admin"),
+         "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True},
+        {"name": "reader", "api_key_sha256": digest("reader"),
+         "methods": ["latchkey.v1.SessionService/VerifyIdToken"]},
+    ]
+
+
+def digest(caller: str) -> str:
+    return hashlib.sha256(KEYS[caller].encode()).hexdigest()
+
+
+def providers(simulator: str) -> list[Settings]:
+    google = {"id": "google.com", "issuers": ["https://accounts.google.com", "accounts.google.com"],
+              "client_ids": ["google-client", "google-android"], "algorithms": ["RS256"],
+              "discovery_url": discovery(simulator, "google")}
+    others = [{"id": f"oidc.{name}", "issuers": [f"{simulator}/{name}"], "client_ids": ["latchkey"],
+               "algorithms": ["RS256"], "discovery_url": discovery(simulator, name), **extra}
+              for name, extra in PROVIDERS.items()]
+    return [google, *others]
+
+
+def discovery(simulator: str, issuer: str) -> str:
+    return f"{simulator}/{issuer}/.well-known/openid-configuration"

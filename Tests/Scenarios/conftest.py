@@ -1,0 +1,92 @@
+"""Starts the provider simulator and latchkeyd for the scenarios: one of each for most, further servers on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import stubs
+
+stubs.install()
+
+from clients import Client  # noqa: E402
+from configuration import Settings  # noqa: E402
+from processes import Server, Simulator, prepare  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(tmp_path_factory.mktemp("latchkey"))
+
+
+@pytest.fixture(scope="session")
+def simulator(folder: Path) -> Iterator[Simulator]:
+    running = Simulator.start(folder)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def server(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """The one that most tests share: each of them uses people of its own."""
+    running = Server.start(folder, simulator)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]:
+    """Starts a further server with its own database and with these settings overridden; stopped with the test."""
+    running: list[Server] = []
+
+    def start(**overrides: Settings) -> Server:
+        running.append(Server.start(folder, simulator, **overrides))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.stop()
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., Client]]:
+    """Opens clients that are closed with the test."""
+    opened: list[Client] = []
+
+    def open_client(server: Server, *, key: str | None = "web", certificate: str | None = None) -> Client:
+        opened.append(Client(server, key=key, certificate=certificate))
+        return opened[-1]
+
+    yield open_client
+    for each in opened:
+        each.close()
+
+
+def shared(server: Server, **identity: str | None) -> Iterator[Client]:
+    client = Client(server, **identity)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def web(server: Server) -> Iterator[Client]:
+    """A caller with the right to look up by address."""
+    yield from shared(server, key="web")
+
+
+@pytest.fixture(scope="session")
+def shop(server: Server) -> Iterator[Client]:
+    """A caller without it, whose tokens are for an audience of its own."""
+    yield from shared(server, key="shop")
+
+
+@pytest.fixture(scope="session")
+def admin(server: Server) -> Iterator[Client]:
+    yield from shared(server, key="admin")
+
+
+@pytest.fixture(scope="session")
+def nobody(server: Server) -> Iterator[Client]:
+    """A caller that says nothing about itself."""
+    yield from shared(server)

@@ -1,0 +1,66 @@
+"""Reads a refusal as a client would: the status, and the typed details that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import grpc
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+DOMAIN = "latchkey"
+# Signs of a stack, of SQL or of a source file in a text that a client sees.
+INNARDS = ("SELECT ", "INSERT ", "UPDATE ", "sqlite", ".swift", "Fatal error", "0x0")
+
+
+@dataclass
+class Refusal:
+    """What the caller was told. Filled when the block of `expect_failure` has ended."""
+
+    code: grpc.StatusCode = grpc.StatusCode.OK
+    reason: str = ""
+    text: str = ""
+    fields: list[str] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    retry_seconds: float | None = None
+    everything: str = ""
+
+
+@contextmanager
+def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = None) -> Iterator[Refusal]:
+    """The block must be refused with this status and one of these reasons, naming this field."""
+    refusal = Refusal()
+    try:
+        yield refusal
+    except grpc.RpcError as error:
+        vars(refusal).update(vars(read(error)))
+        assert (refusal.code, refusal.reason) in [(code, reason) for reason in reasons], refusal.everything
+        if field is not None:
+            assert refusal.fields == [field], refusal.everything
+        return
+    raise AssertionError(f"expected {code.name} {' or '.join(reasons)}, but the call succeeded")
+
+
+def read(error: grpc.RpcError) -> Refusal:
+    """Every refusal is typed: one ErrorInfo of our domain whose status says the same, and no innards."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    assert status is not None, f"no details with {error.code()}: {error.details()}"
+    refusal = Refusal(code=error.code(), text=status.message, everything=f"{error.code()} {status}")
+    infos = []
+    for detail in status.details:
+        for kind in (error_details_pb2.ErrorInfo, error_details_pb2.BadRequest, error_details_pb2.RetryInfo):
+            message = kind()
+            if not detail.Unpack(message):
+                continue
+            if isinstance(message, error_details_pb2.ErrorInfo):
+                infos.append(message)
+            elif isinstance(message, error_details_pb2.BadRequest):
+                refusal.fields = [violation.field for violation in message.field_violations]
+            else:
+                refusal.retry_seconds = message.retry_delay.seconds + message.retry_delay.nanos / 1e9
+    assert len(infos) == 1 and infos[0].domain == DOMAIN, refusal.everything
+    assert not any(sign.lower() in refusal.everything.lower() for sign in INNARDS), refusal.everything
+    refusal.reason, refusal.metadata = infos[0].reason, dict(infos[0].metadata)
+    return refusal

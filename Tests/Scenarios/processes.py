@@ -1,0 +1,171 @@
+"""The two processes that scenarios need, on free loopback ports: the provider simulator and latchkeyd."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from configuration import PROVIDERS, Settings, settings
+from stubs import ROOT
+
+sys.path.insert(0, str(ROOT / "deploy" / "simulator"))
+
+import issuers  # noqa: E402
+import service  # noqa: E402
+import tokens  # noqa: E402
+from keys import KeyRing  # noqa: E402
+
+LATCHKEYD = Path(os.environ.get("LATCHKEYD", ROOT / ".build/debug/latchkeyd"))
+
+
+def prepare(folder: Path) -> Path:
+    """Certificates and a master key: what servers and simulator of one test session share."""
+    subprocess.run([ROOT / "deploy/certificates", folder, "web", "admin", "stranger"], check=True)
+    (folder / "master.key").write_text(secrets.token_hex(32))
+    (folder / "master.key").chmod(0o600)
+    return folder
+
+
+@dataclass
+class Simulator:
+    """The running issuers. Tokens are minted in this process, from the keys that the other one serves."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    base: str
+
+    @classmethod
+    def start(cls, folder: Path) -> Simulator:
+        names = [argument for name in ("google", *PROVIDERS) for argument in ("--issuer", name)]
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "deploy/simulator/simulator.py", "serve", "--folder", folder / "simulator",
+             "--port", "0", "--certificate", folder / "simulator.pem", "--key", folder / "simulator.key", *names],
+            stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        word, base = process.stdout.readline().split()
+        assert word == "listening"
+        return cls(folder / "simulator", process, base)
+
+    def token(self, provider_id: str, **order: object) -> str:
+        """An ID token of the provider; `order` are fields of `tokens.Order`. Nobody else's subject, unless named."""
+        issuer = issuers.find(self.folder, issuer_name(provider_id))
+        order.setdefault("subject", secrets.token_hex(8))
+        made = tokens.Order(**order)  # type: ignore[arg-type]
+        return tokens.mint(KeyRing(self.folder, issuer.name), issuer, made, int(time.time()))
+
+    def rotate(self, provider_id: str, *, published: bool = True) -> None:
+        KeyRing(self.folder, issuer_name(provider_id)).rotate(published=published)
+
+    def behave(self, provider_id: str, behaviour: str, *, document: str | None = None, body: str = "") -> None:
+        documents = [document] if document else list(service.DOCUMENTS)
+        service.behave(self.folder, issuer_name(provider_id), documents, behaviour, body)
+
+    def fetches(self, provider_id: str, document: str) -> int:
+        """How often the document was asked for."""
+        log = self.folder / "requests.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return lines.count(f"{issuer_name(provider_id)} {document}")
+
+    def stop(self) -> None:
+        end(self.process)
+
+
+def issuer_name(provider_id: str) -> str:
+    return "google" if provider_id == "google.com" else provider_id.removeprefix("oidc.")
+
+
+@dataclass
+class Server:
+    """One latchkeyd with its own port and database in the session's folder; both stay through a restart."""
+
+    folder: Path
+    port: int
+    settings: Settings
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @classmethod
+    def start(cls, folder: Path, simulator: Simulator, **overrides: Settings) -> Server:
+        port = free_port()
+        server = cls(folder, port, settings(folder, port, simulator.base, **overrides))
+        server.launch()
+        return server
+
+    @property
+    def address(self) -> str:
+        return f"localhost:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"latchkeyd-{self.port}.log"
+
+    @property
+    def database(self) -> Path:
+        return self.folder / str(self.settings["store"]["path"])
+
+    def launch(self) -> None:
+        """Starts it and waits until its log says that it takes calls."""
+        begun = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if any(line.get("message") == "listening" for line in self.lines(begun)):
+                return
+            time.sleep(0.02)
+        end(self.process)
+        raise RuntimeError(f"latchkeyd does not listen: {self.log.read_text()[begun:][-2000:]}")
+
+    def lines(self, begun: int = 0) -> list[Settings]:
+        """The log's records from byte `begun` on. Left out is a line that is still being written, and the plain one
+        that says why the server does not start."""
+        text = self.log.read_bytes()[begun:].decode()
+        return [json.loads(line) for line in text.splitlines(keepends=True)
+                if line.startswith("{") and line.endswith("\n")]
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait(self, timeout_seconds: float = 40) -> int:
+        assert self.process is not None
+        return self.process.wait(timeout_seconds)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            end(self.process)
+
+
+def write(server: Server) -> Path:
+    path = server.folder / f"latchkey-{server.port}.json5"
+    path.write_text(json.dumps(server.settings, indent=2))
+    return path
+
+
+def end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,134 @@
+"""A wrong configuration stops the start with one line that names the setting; `--check-config` says so without one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from configuration import Settings, settings
+from processes import LATCHKEYD, Simulator, free_port
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GOOGLE, CORP = 0, 1
+
+# The setting that the line names, and what is put in its place; a path of it is followed from the top.
+BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
+    ("listen.port", ("listen", "port"), 70_000),
+    ("listen.port", ("listen", "port"), "https"),
+    ("listen.address", ("listen", "address"), "not an address"),
+    ("listen.allow_unidentified", ("listen", "address"), "0.0.0.0"),
+    ("listen.allow_unidentified", ("listen", "allow_unidentified"), "yes"),
+    ("listen.prot", ("listen", "prot"), 8443),
+    ("tls.certificate_file", ("tls", "certificate_file"), "missing.pem"),
+    ("tls.key_file", ("tls", "key_file"), "missing.key"),
+    ("tls.key_file", ("tls", "key_file"), "web.key"),
+    ("tls.client_ca_file", ("tls", "client_ca_file"), ""),
+    ("tls.client_certificates", ("tls", "client_certificates"), "sometimes"),
+    ("tls.minimum_version", ("tls", "minimum_version"), "1.1"),
+    ("store.path", ("store", "path"), "no/such/folder/latchkey.db"),
+    ("secrets.master_key_file", ("secrets", "master_key_file"), "missing.key"),
+    ("secrets.master_key_file", ("secrets", "master_key_file"), "server.pem"),
+    ("tokens.algorithm", ("tokens", "algorithm"), "HS256"),
+    ("tokens.id_token_lifetime_seconds", ("tokens", "id_token_lifetime_seconds"), 0),
+    ("callers[0].api_key_sha256", ("callers", 0, "api_key_sha256"), "not hex"),
+    ("callers[1].name", ("callers", 1, "name"), "web"),
+    ("providers[0].client_ids", ("providers", GOOGLE, "client_ids"), []),
+    ("providers[0].discovery_url", ("providers", GOOGLE, "discovery_url"), "http://127.0.0.1/discovery"),
+    ("providers[1].id", ("providers", CORP, "id"), "corp"),
+    ("providers[1].id", ("providers", CORP, "id"), "google.com"),
+    ("providers[1].algorithms", ("providers", CORP, "algorithms"), ["HS256"]),
+    ("providers[1].nonce", ("providers", CORP, "nonce"), "maybe"),
+    ("providers[1].email_trust", ("providers", CORP, "email_trust"), "blind"),
+    ("fetch.ca_file", ("fetch", "ca_file"), "missing.pem"),
+    ("passwords.memory_kib", ("passwords", "memory_kib"), 1),
+    ("passwords.iterations", ("passwords", "iterations"), 0),
+    ("passwords.queue_max", ("passwords", "queue_max"), 0),
+    ("policy.auto_link", ("policy", "auto_link"), "always"),
+    ("policy.reclaim", ("policy", "reclaim"), True),
+    ("policy.pending_lifetime_seconds", ("policy", "pending_lifetime_seconds"), -1),
+    ("policy.session_idle_seconds", ("policy", "session_idle_seconds"), 0),
+    ("limits.message_bytes_max", ("limits", "message_bytes_max"), 0),
+    ("limits.streams_per_connection_max", ("limits", "streams_per_connection_max"), 0),
+    ("reactors", ("reactors",), -1),
+    ("log.level", ("log",), {"level": "loud"}),
+]
+
+
+def run(path: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LATCHKEYD, "--config", path, *arguments], capture_output=True, text=True, timeout=20,
+                          env={**os.environ, **(environment or {})})
+
+
+def written(folder: Path, simulator: Simulator, change: tuple[tuple[Any, ...], Any] | None = None) -> Path:
+    good: Settings = copy.deepcopy(settings(folder, free_port(), simulator.base))
+    if change:
+        *steps, last = change[0]
+        place: Any = good
+        for step in steps:
+            place = place[step]
+        place[last] = change[1]
+    path = folder / f"checked-{good['store']['path'].replace('/', '-')}.json5"
+    path.write_text(json.dumps(good))
+    return path
+
+
+@pytest.mark.parametrize("setting, place, value", BROKEN, ids=[f"{each[0]}={each[2]!r}"[:60] for each in BROKEN])
+def test_a_wrong_setting_stops_the_start_with_one_line_naming_it(
+        folder: Path, simulator: Simulator, setting: str, place: tuple[Any, ...], value: Any) -> None:
+    path = written(folder, simulator, (place, value))
+    for arguments in ([], ["--check-config"]):
+        ended = run(path, *arguments)
+        lines = ended.stderr.splitlines()
+        assert ended.returncode != 0
+        assert len(lines) == 1 and setting in lines[0] and len(lines[0]) > len(setting) + 10, ended.stderr
+
+
+@pytest.mark.parametrize("text", ["{ listen: { port: 8443 }", "[]", "", "{ listen: 8443 }", "\0"])
+def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> None:
+    path = folder / "broken.json5"
+    path.write_text(text)
+    ended = run(path)
+    assert ended.returncode != 0 and len(ended.stderr.splitlines()) == 1
+    assert "broken.json5" in ended.stderr or "listen" in ended.stderr
+
+
+def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
+    ended = run(folder / "nowhere.json5")
+    assert ended.returncode != 0 and "nowhere.json5" in ended.stderr and len(ended.stderr.splitlines()) == 1
+
+
+def test_a_right_configuration_is_checked_without_listening_or_making_a_database(
+        folder: Path, simulator: Simulator) -> None:
+    path = written(folder, simulator)
+    ended = run(path, "--check-config")
+    assert ended.returncode == 0, ended.stderr
+    assert "listening" not in ended.stderr
+    assert not (folder / json.loads(path.read_text())["store"]["path"]).exists()
+
+
+def test_an_environment_variable_overrides_a_setting_and_is_named_when_wrong(
+        folder: Path, simulator: Simulator) -> None:
+    path = written(folder, simulator)
+    ended = run(path, "--check-config", environment={"LATCHKEY_LISTEN_PORT": "99999"})
+    assert ended.returncode != 0 and len(ended.stderr.splitlines()) == 1
+    assert "listen.port" in ended.stderr or "LATCHKEY_LISTEN_PORT" in ended.stderr
+    broken = written(folder, simulator, (("policy", "auto_link"), "always"))
+    assert run(broken, "--check-config", environment={"LATCHKEY_POLICY_AUTO_LINK": "off"}).returncode == 0
+
+
+def test_the_shipped_configurations_are_right(folder: Path) -> None:
+    """Beside the certificates that they name, and with the digests that an operator puts in."""
+    for name in ("development", "example"):
+        text = (ROOT / f"deploy/latchkey.{name}.json5").read_text()
+        for key in ("WEB_KEY_SHA256", "ADMIN_KEY_SHA256"):
+            text = text.replace(key, "ab" * 32 if key.startswith("WEB") else "cd" * 32)
+        text = text.replace("callers-authority.pem", "authority.pem")
+        path = folder / f"shipped-{name}.json5"
+        path.write_text(text)
+        ended = run(path, "--check-config")
+        assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,106 @@
+"""Under load the server drains, bounds its memory and keeps answering what is cheap."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from clients import Client, channel_credentials, fresh_email, password
+from configuration import REAL_PASSWORDS
+from failures import Refusal, read
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from processes import Server
+
+CALLS_PER_CONNECTION = 100
+SERVING = b"\x08\x01"
+
+
+def open_channels(server: Server, count: int) -> list[grpc.aio.Channel]:
+    credentials = channel_credentials(server.folder, key="web")
+    return [grpc.aio.secure_channel(server.address, credentials, [("grpc.use_local_subchannel_pool", 1)])
+            for _ in range(count)]
+
+
+def sign_ins(channels: list[grpc.aio.Channel], count: int, email: str) -> list[asyncio.Future[Refusal | None]]:
+    """Password sign-ins, evenly over the channels; each ends with None or with its refusal."""
+    request = auth.SignInRequest(credential=password(email))
+    stubs = [AuthServiceStub(channel) for channel in channels]
+
+    async def one(stub: AuthServiceStub) -> Refusal | None:
+        try:
+            await stub.SignIn(request)
+        except grpc.aio.AioRpcError as error:
+            return read(error) if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED else Refusal(
+                code=error.code(), everything=str(error))
+        return None
+
+    return [asyncio.ensure_future(one(stubs[number % len(stubs)])) for number in range(count)]
+
+
+@pytest.mark.slow
+def test_a_thousand_calls_in_flight_at_sigterm_are_all_answered(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(passwords={**REAL_PASSWORDS, "queue_max": 2_000})
+    email = fresh_email()
+    connect(server).create(email)
+
+    async def drain() -> list[Refusal | None]:
+        channels = open_channels(server, 1_000 // CALLS_PER_CONNECTION)
+        await asyncio.gather(*(channel.channel_ready() for channel in channels))
+        calls = sign_ins(channels, 1_000, email)
+        # Two seconds send everything; a thousand hashes take several times as long.
+        await asyncio.sleep(2)
+        assert sum(call.done() for call in calls) < 900, "most calls are in flight"
+        server.signal()
+        answers = await asyncio.gather(*calls)
+        for channel in channels:
+            await channel.close()
+        return answers
+
+    failed = [answer.everything for answer in asyncio.run(drain()) if answer]
+    assert failed == []
+    assert server.wait() == 0
+    server.launch()
+    assert connect(server).fetch(email=email).registered
+
+
+def resident_kib(server: Server) -> int:
+    assert server.process is not None
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
+
+
+@pytest.mark.slow
+def test_check_108_a_flood_of_password_sign_ins_is_bounded_and_cheap_calls_keep_being_answered(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(passwords={**REAL_PASSWORDS, "queue_max": 16})
+    email = fresh_email()
+    connect(server).create(email)
+    before_kib = resident_kib(server)
+
+    async def flood() -> tuple[list[Refusal | None], list[float]]:
+        channels = open_channels(server, 10)
+        await asyncio.gather(*(channel.channel_ready() for channel in channels))
+        # Past the stubs: the package `grpc` of the client library hides the one that they would be made in.
+        health = channels[0].unary_unary("/grpc.health.v1.Health/Check")
+        calls, latencies = sign_ins(channels, 500, email), []
+        while not all(call.done() for call in calls) or len(latencies) < 20:
+            begun = time.monotonic()
+            assert await health(b"", timeout=5) == SERVING
+            latencies.append(time.monotonic() - begun)
+            await asyncio.sleep(0.005)
+        return [call.result() for call in calls], latencies
+
+    answers, latencies = asyncio.run(flood())
+    seen = Counter(answer.reason if answer else "session" for answer in answers)
+    assert set(seen) == {"session", "OVERLOADED"} and seen["session"] >= 16, seen
+    assert all(answer.retry_seconds for answer in answers if answer), "each refusal says when to come back"
+    assert max(latencies) < 1, latencies
+    # Two workers of 19 MiB each and what a debug build needs beside; 500 at once would take 9.5 GiB.
+    assert resident_kib(server) - before_kib < 200 * 1024

@@ -1,0 +1,217 @@
+"""ID tokens of providers end to end: each wrong one is refused, and broken key sets fail closed (checks 40 to 55)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import grpc
+import pytest
+from clients import Client, assertion, fresh_email, provider, session
+from failures import expect_failure, read
+from grpc import StatusCode
+from latchkey.v1 import types_pb2 as types
+from processes import Server, Simulator
+
+INVALID = (StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL")
+NONCE = (StatusCode.UNAUTHENTICATED, "MISSING_OR_INVALID_NONCE")
+
+
+@pytest.mark.parametrize("provider_id", ["google.com", "oidc.corp"])
+@pytest.mark.parametrize("order", [
+    {"audiences": ["somebody-else"]},
+    {"audiences": ["latchkey", "google-client", "untrusted"]},
+    {"authorized_party": "untrusted"},
+    {"issuer": "https://accounts.google.com/"},
+    {"issuer": "http://accounts.google.com"},
+    {"issuer": "https://127.0.0.1/corp"},
+    {"algorithm": "none"},
+    {"algorithm": "HS256"},
+    {"algorithm": "RS512"},
+    {"wrong_key": True},
+    {"wrong_key": True, "header": {"jku": "https://evil.example/jwks", "x5u": "https://evil.example/x5u"}},
+    {"issued_seconds": 600, "expires_seconds": 4200},
+    {"not_before_seconds": 600},
+    {"without": ["exp"]},
+    {"without": ["iat"]},
+    {"without": ["sub"]},
+    {"without": ["aud"]},
+    {"subject": ""},
+    {"claims": {"exp": "tomorrow"}},
+], ids=str)
+def test_checks_40_to_45_a_wrong_token_is_refused(
+        web: Client, simulator: Simulator, provider_id: str, order: dict[str, object]) -> None:
+    with expect_failure(*INVALID):
+        web.sign_in(assertion(simulator, provider_id, **order))
+
+
+@pytest.mark.parametrize("seconds, accepted", [(-3600, False), (-90, False), (-20, True)])
+def test_check_45_an_expired_token_is_refused_past_a_skew_of_at_most_a_minute(
+        web: Client, simulator: Simulator, seconds: int, accepted: bool) -> None:
+    expired = assertion(simulator, "oidc.corp", issued_seconds=seconds - 60, expires_seconds=seconds)
+    if accepted:
+        session(web.sign_in(expired))
+        return
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL", "TOKEN_EXPIRED"):
+        web.sign_in(expired)
+
+
+def test_check_40_a_token_of_one_provider_is_none_of_another(web: Client, simulator: Simulator) -> None:
+    for minted, presented in (("oidc.corp", "oidc.partner"), ("google.com", "oidc.corp"), ("oidc.corp", "google.com")):
+        with expect_failure(*INVALID):
+            web.sign_in(provider(presented, simulator.token(minted)))
+
+
+def test_check_41_several_trusted_audiences_need_a_trusted_authorized_party(
+        web: Client, simulator: Simulator) -> None:
+    both = ["google-client", "google-android"]
+    session(web.sign_in(assertion(simulator, "google.com", audiences=both, authorized_party="google-android")))
+    with expect_failure(*INVALID):
+        web.sign_in(assertion(simulator, "google.com", audiences=both, authorized_party="google-ios"))
+    with expect_failure(*INVALID):
+        web.sign_in(assertion(simulator, "google.com", audiences=both))
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"])
+def test_check_43_each_pinned_algorithm_works(web: Client, simulator: Simulator, algorithm: str) -> None:
+    assert session(web.sign_in(assertion(simulator, "oidc.many", algorithm=algorithm))).is_new_account
+
+
+def test_check_44_keys_named_by_the_token_itself_are_ignored(web: Client, simulator: Simulator) -> None:
+    stray = {"kty": "RSA", "n": "sXch", "e": "AQAB"}
+    session(web.sign_in(assertion(simulator, "oidc.corp", header={"jwk": stray, "jku": "https://evil.example/"})))
+
+
+def test_check_46_a_nonce_must_match_and_a_required_one_is_single_use(web: Client, simulator: Simulator) -> None:
+    raw = "raw-nonce-" + fresh_email()
+    token = simulator.token("oidc.strict", nonce=raw)
+    for wrong in ({}, {"raw_nonce": "another"}):
+        with expect_failure(*NONCE):
+            web.sign_in(provider("oidc.strict", token, **wrong))
+    session(web.sign_in(provider("oidc.strict", token, raw_nonce=raw)))
+    with expect_failure(*NONCE):
+        web.sign_in(provider("oidc.strict", token, raw_nonce=raw))
+    with expect_failure(*NONCE):
+        web.sign_in(assertion(simulator, "oidc.strict"))
+    with expect_failure(*NONCE):
+        web.sign_in(provider("google.com", simulator.token("google.com"), raw_nonce=raw))
+
+
+def test_check_52_an_access_token_must_be_the_one_that_was_issued_along(web: Client, simulator: Simulator) -> None:
+    token = simulator.token("oidc.corp", access_token="the-right-one")
+    signed = session(web.sign_in(provider("oidc.corp", token, access_token="the-right-one")))
+    assert signed.provider_credential.access_token == "the-right-one"
+    with expect_failure(*INVALID):
+        web.sign_in(provider("oidc.corp", token, access_token="another"))
+
+
+@pytest.mark.parametrize("said", ["true", "false", "0", 1, 0, None])
+def test_check_55_only_the_boolean_true_is_verified(web: Client, simulator: Simulator, said: object) -> None:
+    for provider_id in ("oidc.trusted", "google.com"):
+        made = session(web.sign_in(assertion(simulator, provider_id, email=fresh_email(), email_verified=said)))
+        assert made.account.email and not made.account.email_verified
+
+
+def test_check_60_google_is_authoritative_for_gmail_and_hosted_domains_and_merely_verified_else(
+        web: Client, simulator: Simulator) -> None:
+    """Seen from outside: only an authoritative assertion takes over an account that nobody proved (S6a)."""
+    for email, hosted_domain, reclaims in ((fresh_email("gmail.com"), None, True),
+                                           (fresh_email("firm.example"), "firm.example", True),
+                                           (fresh_email("firm.example"), None, False)):
+        web.create(email)
+        response = web.sign_in(assertion(
+            simulator, "google.com", email=email, email_verified=True, hosted_domain=hosted_domain))
+        assert response.WhichOneof("outcome") == ("session" if reclaims else "account_exists")
+
+
+def test_a_bare_access_token_is_refused_saying_what_to_do(web: Client) -> None:
+    bare = types.Credential(provider_token=types.ProviderTokenCredential(
+        provider_id="google.com", access_token="ya29.something"))
+    with expect_failure(StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE"):
+        web.sign_in(bare)
+
+
+def test_a_provider_that_is_not_configured_is_not_allowed(web: Client, simulator: Simulator) -> None:
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
+        web.sign_in(provider("oidc.nowhere", simulator.token("oidc.corp")))
+
+
+def test_the_profile_and_the_providers_own_tokens_are_handed_back(web: Client, simulator: Simulator) -> None:
+    token = simulator.token("oidc.corp", username="al", name="Al", claims={"department": "R&D"})
+    signed = session(web.sign_in(provider("oidc.corp", token)))
+    info = signed.additional_user_info
+    assert (info.provider_id, info.username) == ("oidc.corp", "al")
+    assert json.loads(info.profile_json)["department"] == "R&D"
+    assert signed.provider_credential.id_token == token
+
+
+def test_check_53_an_unknown_key_is_fetched_once_a_minute_at_most(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve())
+    session(client.sign_in(assertion(simulator, "oidc.rotating")))
+    before = simulator.fetches("oidc.rotating", "jwks")
+    for _ in range(20):
+        with expect_failure(*INVALID):
+            client.sign_in(assertion(simulator, "oidc.rotating", unknown_key=True))
+    assert simulator.fetches("oidc.rotating", "jwks") - before <= 1
+    session(client.sign_in(assertion(simulator, "oidc.rotating")))
+
+
+@pytest.mark.slow
+def test_check_53_a_new_key_is_found_a_minute_after_the_last_fetch_and_the_old_one_still_verifies(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve())
+    old = assertion(simulator, "oidc.rotating")
+    session(client.sign_in(old))
+    simulator.rotate("oidc.rotating")
+    fresh = assertion(simulator, "oidc.rotating")
+    with expect_failure(*INVALID):
+        client.sign_in(fresh)
+    time.sleep(60.5)
+    session(client.sign_in(fresh))
+    session(client.sign_in(old))
+
+
+@pytest.mark.parametrize("document", ["discovery", "jwks"])
+@pytest.mark.parametrize("behaviour", ["error", "huge", "broken", "html", "redirect"])
+def test_checks_53_and_54_a_provider_that_misbehaves_is_unavailable_and_recovers(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, document: str,
+        behaviour: str) -> None:
+    client = connect(serve())
+    simulator.behave("oidc.broken", behaviour, document=document)
+    try:
+        with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
+            client.sign_in(assertion(simulator, "oidc.broken"))
+        session(client.sign_in(assertion(simulator, "oidc.corp")))
+    finally:
+        simulator.behave("oidc.broken", "well")
+
+
+@pytest.mark.parametrize("body", [
+    {"keys": []}, {"keys": [{"kty": "RSA", "n": "Dw", "e": "AQAB", "kid": "tiny", "use": "sig"}]},
+    {"keys": [{"kty": "RSA", "n": "!!!", "e": "AQAB", "kid": "bad"}]}, {"keys": "none"}, []],
+    ids=["no keys", "a modulus of four bits", "not base64url", "keys is no list", "no object"])
+def test_check_54_a_bad_key_set_is_refused_and_the_process_lives(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, body: object) -> None:
+    client = connect(serve())
+    simulator.behave("oidc.broken", "well", document="jwks", body=json.dumps(body))
+    try:
+        with pytest.raises(grpc.RpcError) as refused:
+            client.sign_in(assertion(simulator, "oidc.broken"))
+        assert read(refused.value).reason in ("PROVIDER_UNAVAILABLE", "INVALID_CREDENTIAL")
+        session(client.sign_in(assertion(simulator, "oidc.corp")))
+    finally:
+        simulator.behave("oidc.broken", "well")
+
+
+def test_a_provider_that_hangs_is_unavailable_in_bounded_time_and_holds_nobody_up(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve())
+    simulator.behave("oidc.hanging", "hang")
+    try:
+        with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
+            client.sign_in(assertion(simulator, "oidc.hanging"))
+        session(client.sign_in(assertion(simulator, "oidc.corp")))
+    finally:
+        simulator.behave("oidc.hanging", "well")

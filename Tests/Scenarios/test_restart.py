@@ -1,0 +1,99 @@
+"""What was answered is there after the server was stopped, killed or killed under load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import grpc
+from clients import Client, anonymous, assertion, conflict, fresh_email, password, provider_ids, session
+from failures import expect_failure
+from grpc import StatusCode
+from processes import Server, Simulator, free_port
+
+
+def test_a_held_credential_survives_a_kill_between_conflict_and_completion(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = serve()
+    client = connect(server)
+    email = fresh_email()
+    client.create(email)
+    company = assertion(simulator, "oidc.corp", email=email)
+    exists = conflict(client.sign_in(company))
+    server.kill()
+    server.launch()
+    client = connect(server)
+    assert client.fetch(pending_token=exists.pending_token).pending.email == email
+    linked = session(client.sign_in(password(email), pending_token=exists.pending_token))
+    assert provider_ids(linked.account) == {"password", "oidc.corp"}
+    server.kill()
+    server.launch()
+    client = connect(server)
+    again = session(client.sign_in(company))
+    assert again.account.account_id == linked.account.account_id
+    assert client.refresh(linked.refresh_token).session_id == linked.session_id
+
+
+def test_another_master_key_opens_no_row_of_before(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    """The seal's key is not in the database: a stolen one is not enough to complete what it holds (check 17)."""
+    server = serve()
+    client = connect(server)
+    email = fresh_email()
+    client.create(email)
+    exists = conflict(client.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    server.stop()
+    other = server.folder / "other-master.key"
+    other.write_text("5a" * 32)
+    other.chmod(0o600)
+    server.settings["secrets"] = {"master_key_file": other.name}
+    try:
+        server.launch()
+    except RuntimeError:
+        return  # Refusing to start on a database that was sealed under another key is the better answer.
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
+        connect(server).sign_in(password(email), pending_token=exists.pending_token)
+
+
+def test_every_answer_given_before_a_kill_under_load_is_there_afterwards(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    answered: list[str] = []
+    enough = threading.Event()
+
+    def sign_people_in(client: Client) -> None:
+        while True:
+            try:
+                answered.append(session(client.sign_in(anonymous())).refresh_token)
+            except grpc.RpcError:
+                return
+            if len(answered) >= 200:
+                enough.set()
+
+    threads = [threading.Thread(target=sign_people_in, args=(connect(server),)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    assert enough.wait(60)
+    server.kill()
+    for thread in threads:
+        thread.join()
+    server.launch()
+    client = connect(server)
+    for refresh_token in answered:
+        assert client.refresh(refresh_token).account.anonymous
+
+
+def test_a_second_server_on_the_same_database_is_kept_out(serve: Callable[..., Server]) -> None:
+    """SQLite of Debian 12 is safe with one writing process only, so the second one must not start."""
+    first = serve()
+    port = free_port()
+    with_same_store = Server(first.folder, port, {
+        **first.settings, "listen": {**first.settings["listen"], "port": port}})
+    try:
+        with_same_store.launch()
+    except RuntimeError as refused:
+        assert "store.path" in str(refused)
+    else:
+        raise AssertionError("two servers write to one database")
+    finally:
+        with_same_store.stop()

@@ -1,0 +1,180 @@
+"""The rows of the sign-in table that a caller can reach from outside; S5 to S7 have modules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from clients import Client, anonymous, assertion, conflict, custom, fresh_email, held, password, provider_ids, session
+from failures import expect_failure
+from grpc import StatusCode
+from processes import Server, Simulator
+
+
+def test_S1_identity_beats_email_and_empty_fields_only_are_filled(web: Client, simulator: Simulator) -> None:
+    subject, email, owner = fresh_email(), fresh_email(), fresh_email()
+    made = session(web.sign_in(assertion(simulator, "oidc.trusted", subject=subject, name="Al")))
+    assert made.is_new_account and made.account.email == ""
+    taken = web.create(owner)
+    again = session(web.sign_in(assertion(
+        simulator, "oidc.trusted", subject=subject, name="Bo", email=owner, email_verified=True)))
+    assert again.account.account_id == made.account.account_id != taken.account.account_id
+    assert again.account.display_name == "Al" and again.account.email == ""
+    filled = session(web.sign_in(assertion(
+        simulator, "oidc.trusted", subject=subject, email=email, email_verified=True)))
+    assert (filled.account.email, filled.account.email_verified) == (email, True)
+
+
+def test_S2_and_check_25_no_address_makes_an_account_without_one_and_a_user_name_is_never_one(
+        web: Client, simulator: Simulator) -> None:
+    made = session(web.sign_in(assertion(simulator, "oidc.corp", username="victim@example.com", name="V")))
+    assert made.is_new_account and made.account.email == "" and made.account.display_name == "V"
+    assert made.additional_user_info.username == "victim@example.com"
+    assert not web.fetch(email="victim@example.com").registered
+
+
+def test_S3_an_authoritative_or_verified_assertion_creates_a_proved_account(
+        web: Client, simulator: Simulator) -> None:
+    for provider_id, domain in (("google.com", "gmail.com"), ("oidc.mail", "mail.example"),
+                                ("oidc.trusted", "example.com"), ("google.com", "example.com")):
+        order = {"email": fresh_email(domain), "email_verified": True}
+        made = session(web.sign_in(assertion(simulator, provider_id, **order)))
+        assert made.is_new_account and made.account.email == order["email"] and made.account.email_verified
+
+
+def test_S4_an_unverified_assertion_creates_an_unproved_account(web: Client, simulator: Simulator) -> None:
+    for provider_id, verified in (("oidc.corp", True), ("oidc.trusted", False), ("google.com", False)):
+        made = session(web.sign_in(assertion(
+            simulator, provider_id, email=fresh_email(), email_verified=verified)))
+        assert made.is_new_account and made.account.email and not made.account.email_verified
+
+
+def test_S8_and_check_26_another_subject_of_the_same_provider_is_a_conflict_never_a_login(
+        web: Client, simulator: Simulator) -> None:
+    email = fresh_email("gmail.com")
+    order = {"email": email, "email_verified": True}
+    made = session(web.sign_in(assertion(simulator, "google.com", subject="first-" + email, **order)))
+    session(web.link(made.id_token, password(email)))
+    recycled = assertion(simulator, "google.com", subject="second-" + email, **order)
+    exists = conflict(web.sign_in(recycled))
+    assert exists.reason == "SUBJECT_CHANGED" and list(exists.sign_in_methods) == ["password"]
+    with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
+        web.sign_in(password(email), pending_token=exists.pending_token)
+    assert not conflict(web.sign_in(recycled, claim_address=True)).can_claim_address
+    known = session(web.sign_in(password(email)))
+    web.unlink(known.id_token, "google.com")
+    linked = session(web.sign_in(password(email), pending_token=exists.pending_token))
+    assert session(web.sign_in(recycled)).account.account_id == linked.account.account_id
+
+
+def test_S8_without_another_way_in_there_is_nothing_to_offer_but_the_administrator(
+        web: Client, simulator: Simulator) -> None:
+    order = {"email": fresh_email("gmail.com"), "email_verified": True}
+    session(web.sign_in(assertion(simulator, "google.com", **order)))
+    exists = conflict(web.sign_in(assertion(simulator, "google.com", **order)))
+    assert not exists.sign_in_methods
+    assert exists.reason in ("SUBJECT_CHANGED", "ASK_ADMINISTRATOR")
+
+
+def test_S9_existing_only_creates_nothing(web: Client, admin: Client, simulator: Simulator) -> None:
+    subject, email = fresh_email(), fresh_email()
+    for order in ({"subject": subject}, {"subject": subject, "email": email, "email_verified": True}):
+        with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+            web.sign_in(assertion(simulator, "oidc.trusted", **order), existing_only=True)
+    assert not web.fetch(email=email).registered
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(identity={"provider_id": "oidc.trusted", "subject": subject})
+    made = session(web.sign_in(assertion(simulator, "oidc.trusted", subject=subject)))
+    again = session(web.sign_in(assertion(simulator, "oidc.trusted", subject=subject), existing_only=True))
+    assert again.account.account_id == made.account.account_id
+
+
+def test_check_27_a_user_name_never_links(web: Client, simulator: Simulator) -> None:
+    one = session(web.sign_in(assertion(simulator, "oidc.corp", username="sam")))
+    two = session(web.sign_in(assertion(simulator, "oidc.partner", username="sam")))
+    assert one.account.account_id != two.account.account_id
+
+
+def test_check_24_one_address_is_compared_in_one_form_and_look_alikes_do_not_match(
+        web: Client, simulator: Simulator) -> None:
+    email = fresh_email("b\u00fccher.example")
+    made = web.create(f"  {email.upper()} ")
+    assert made.account.email == email.replace("b\u00fccher.example", "xn--bcher-kva.example")
+    local = email.split("@")[0]
+    for same in (email, f"{local.upper()}@XN--BCHER-KVA.EXAMPLE"):
+        with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+            web.create(same)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_EMAIL"):
+        web.create(f"{local}\uff20example.com")
+    cyrillic = "\u0430" + local
+    other = web.create(f"{cyrillic}@example.com")
+    assert web.create(f"a{local}@example.com").account.account_id != other.account.account_id
+    exists = conflict(web.sign_in(assertion(simulator, "oidc.corp", email=f"{local.upper()}@B\u00dcCHER.example")))
+    assert exists.email == made.account.email
+
+
+def test_an_anonymous_person_gets_an_account_of_their_own_each_time(web: Client) -> None:
+    one, two = session(web.sign_in(anonymous())), session(web.sign_in(anonymous()))
+    assert one.account.anonymous and one.is_new_account and not provider_ids(one.account)
+    assert one.account.account_id != two.account.account_id
+
+
+def test_a_custom_token_creates_and_then_signs_in(web: Client, admin: Client) -> None:
+    account_id = "imported-" + fresh_email()
+    token = admin.custom_token(account_id)
+    made = session(web.sign_in(custom(token)))
+    assert made.is_new_account and made.account.account_id == account_id
+    assert not session(web.sign_in(custom(admin.custom_token(account_id)))).is_new_account
+
+
+@pytest.mark.parametrize("setting, wanted", [
+    ({"anonymous": False}, anonymous), ({"password": False}, lambda: password(fresh_email()))])
+def test_a_way_in_that_is_switched_off_is_not_allowed(
+        serve: Callable[..., Server], connect: Callable[..., Client], setting: dict[str, bool],
+        wanted: Callable[[], object]) -> None:
+    client = connect(serve(policy=setting))
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
+        client.sign_in(wanted())
+
+
+def test_duplicate_mode_never_compares_addresses_of_providers(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve(policy={"one_account_per_email": False}))
+    email = fresh_email("gmail.com")
+    made = client.create(email)
+    google = session(client.sign_in(assertion(simulator, "google.com", email=email, email_verified=True)))
+    assert google.is_new_account and google.account.account_id != made.account.account_id
+    assert google.account.email == ""
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+        client.create(email)
+    assert list(client.fetch(email=email).sign_in_methods) == ["password"]
+
+
+def test_checks_3_and_4_auto_link_needs_an_authoritative_assertion_and_a_proved_account(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve(policy={"auto_link": "authoritative"}))
+    email = fresh_email("gmail.com")
+    google = assertion(simulator, "google.com", email=email, email_verified=True)
+    made = session(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    conflict(client.sign_in(assertion(simulator, "oidc.partner", email=email, email_verified=True)))
+    linked = session(client.sign_in(google))
+    assert linked.account.account_id == made.account.account_id
+    assert provider_ids(linked.account) == {"oidc.trusted", "google.com"}
+
+    unproved = fresh_email("gmail.com")
+    old = client.create(unproved)
+    session(client.link(old.id_token, assertion(simulator, "oidc.corp")))
+    conflict(client.sign_in(assertion(simulator, "google.com", email=unproved, email_verified=True)))
+    assert session(client.sign_in(password(unproved))).account.account_id == old.account.account_id
+
+    left = client.unlink(linked.id_token, "google.com")
+    assert provider_ids(left.account) == {"oidc.trusted"}
+    conflict(client.sign_in(google))
+
+
+def test_a_handle_is_no_credential_of_its_own_unless_it_was_made_for_that(web: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    web.create(email)
+    exists = conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
+        web.sign_in(held(exists.pending_token))

@@ -1,0 +1,129 @@
+"""Taking a way in away without locking the person out, and proving the same person again (sections 5 and 6)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+from clients import Client, anonymous, assertion, fresh_email, held, password, provider_ids, session
+from failures import expect_failure
+from grpc import StatusCode
+from processes import Server, Simulator
+
+
+def test_unlink_removes_google_and_the_last_way_in_is_refused_naming_what_could_be_added(
+        web: Client, simulator: Simulator) -> None:
+    email = fresh_email("gmail.com")
+    google = assertion(simulator, "google.com", email=email, email_verified=True)
+    made = session(web.sign_in(google))
+    linked = session(web.link(made.id_token, password(email)))
+    other = session(web.sign_in(google))
+
+    left = web.unlink(linked.id_token, "google.com")
+    assert provider_ids(left.account) == {"password"}
+    assert left.session_id != linked.session_id, "the caller's session goes on under a new id (check 99)"
+    assert (left.account.email, left.account.email_verified) == (email, True), "the password still uses it as its name"
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        web.get(linked.id_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        web.get(other.id_token)
+
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "LAST_SIGN_IN_METHOD") as refused:
+        web.unlink(left.id_token, "password")
+    assert "google.com" in refused.everything and "oidc.corp" in refused.everything
+    assert web.get(left.id_token).email == email, "a refused unlink leaves the session as it was"
+
+
+def test_unlink_of_what_is_not_linked_is_refused(web: Client) -> None:
+    made = web.create(fresh_email())
+    with expect_failure(StatusCode.NOT_FOUND, "NO_SUCH_PROVIDER"):
+        web.unlink(made.id_token, "google.com")
+
+
+def test_check_81_an_address_that_came_from_one_provider_goes_with_it_and_is_free_for_others(
+        web: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    made = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    linked = session(web.link(made.id_token, assertion(simulator, "oidc.corp")))
+    assert linked.account.email == email
+    left = web.unlink(linked.id_token, "oidc.trusted")
+    assert left.account.email == "" and not left.account.email_verified
+    assert web.create(email).account.account_id != made.account.account_id
+
+
+def test_check_82_after_an_unlink_that_provider_opens_another_account(web: Client, simulator: Simulator) -> None:
+    company = assertion(simulator, "oidc.corp")
+    made = session(web.sign_in(company))
+    linked = session(web.link(made.id_token, assertion(simulator, "oidc.partner")))
+    web.unlink(linked.id_token, "oidc.corp")
+    again = session(web.sign_in(company))
+    assert again.is_new_account and again.account.account_id != made.account.account_id
+
+
+def test_reauthenticate_moves_auth_time_and_gives_fresh_tokens(web: Client) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    time.sleep(1.1)
+    proved = web.reauthenticate(made.id_token, password(email))
+    assert not web.verify(made.id_token).active, "the session of before has ended (check 99)"
+    assert proved.session_id != made.session_id
+    assert json.loads(web.verify(proved.id_token).claims_json)["auth_time"] > made.account.created_at.seconds
+
+
+def test_check_85_a_credential_of_somebody_else_is_refused_and_nothing_is_written(
+        web: Client, admin: Client, simulator: Simulator) -> None:
+    email, stranger = fresh_email(), fresh_email()
+    made, theirs = web.create(email), web.create(stranger)
+    known = assertion(simulator, "oidc.partner", subject=stranger)
+    session(web.link(theirs.id_token, known))
+    for credential in (password(stranger), known, assertion(simulator, "oidc.corp", subject="never-seen-before")):
+        with expect_failure(StatusCode.PERMISSION_DENIED, "USER_MISMATCH"):
+            web.reauthenticate(made.id_token, credential)
+    assert web.verify(made.id_token).active, "the session is unchanged"
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(identity={"provider_id": "oidc.corp", "subject": "never-seen-before"})
+    assert provider_ids(web.get(made.id_token)) == {"password"}
+
+
+def test_check_86_reauthenticate_takes_only_the_subject_that_is_linked(web: Client, simulator: Simulator) -> None:
+    order = {"subject": fresh_email()}
+    made = session(web.sign_in(assertion(simulator, "oidc.corp", **order)))
+    proved = web.reauthenticate(made.id_token, assertion(simulator, "oidc.corp", **order))
+    with expect_failure(StatusCode.PERMISSION_DENIED, "USER_MISMATCH"):
+        web.reauthenticate(proved.id_token, assertion(simulator, "oidc.corp"))
+
+
+def test_reauthenticate_with_a_wrong_password_leaves_the_session(web: Client) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
+        web.reauthenticate(made.id_token, password(email, "not the password"))
+    assert web.verify(made.id_token).active
+
+
+def test_reauthenticate_takes_neither_an_anonymous_nor_a_held_credential(web: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"):
+        web.reauthenticate(made.id_token, anonymous())
+    exists = web.sign_in(assertion(simulator, "oidc.corp", email=email)).account_exists
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
+        web.reauthenticate(made.id_token, held(exists.pending_token))
+
+
+def test_checks_79_and_87_an_old_login_must_be_renewed_and_a_refresh_does_not_renew_it(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    client = connect(serve(policy={"recent_login_seconds": 2}))
+    email = fresh_email()
+    made = session(client.link(client.create(email).id_token, assertion(simulator, "oidc.corp")))
+    time.sleep(2.1)
+    refreshed = client.refresh(made.refresh_token)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN") as refused:
+        client.unlink(refreshed.id_token, "oidc.corp")
+    assert refused.metadata["max_age_seconds"] == "2"
+    assert set(refused.metadata["methods"].split(",")) == {"password", "oidc.corp"}
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+        client.delete(refreshed.id_token)
+    proved = client.reauthenticate(refreshed.id_token, password(email))
+    assert provider_ids(client.unlink(proved.id_token, "oidc.corp").account) == {"password"}

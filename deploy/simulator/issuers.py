@@ -1,0 +1,80 @@
+"""Which issuers a simulator folder hosts, and what each of them publishes.
+
+`serve` writes the list once; `mint`, `rotate` and `behave` are other processes and read it, so that a token always
+names the issuer that discovery names. An issuer's address stands in for the provider whose tokens it makes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+# Google's tokens name this issuer wherever their keys are served from; every other issuer is named by its own address.
+GOOGLE_URL = "https://accounts.google.com"
+AUDIENCES = {"google": "google-client"}
+AUDIENCE = "latchkey"
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """One provider: `path` is where it is served, `url` is what its tokens and its discovery document say."""
+
+    name: str
+    url: str
+    path: str
+
+    @property
+    def audience(self) -> str:
+        return AUDIENCES.get(self.name, AUDIENCE)
+
+    @property
+    def discovery_url(self) -> str:
+        return self.path + "/.well-known/openid-configuration"
+
+    @property
+    def jwks_url(self) -> str:
+        return self.path + "/jwks"
+
+
+def parse(options: list[str], base: str) -> dict[str, Issuer]:
+    """Issuers from options `NAME` or `NAME=URL`, served below `base`."""
+    issuers = {}
+    for option in options:
+        name, _, url = option.partition("=")
+        if not name.isascii() or not name.replace("-", "").isalnum():
+            raise ValueError(f"an issuer's name is made of letters, digits and hyphens: {name!r}")
+        path = f"{base}/{name}"
+        issuers[name] = Issuer(name, url or (GOOGLE_URL if name == "google" else path), path)
+    return issuers
+
+
+def save(folder: Path, issuers: dict[str, Issuer]) -> None:
+    document = [vars(issuer) for issuer in issuers.values()]
+    write_atomically(folder / "issuers.json", json.dumps(document, indent=2))
+
+
+def load(folder: Path) -> dict[str, Issuer]:
+    try:
+        document = json.loads((folder / "issuers.json").read_text())
+    except FileNotFoundError:
+        raise LookupError(f"{folder} holds no issuers yet: run `simulator.py serve --folder {folder}` first") from None
+    return {entry["name"]: Issuer(**entry) for entry in document}
+
+
+def find(folder: Path, name: str) -> Issuer:
+    issuers = load(folder)
+    if name not in issuers:
+        raise LookupError(f"no issuer {name!r} here; there are: {', '.join(issuers)}")
+    return issuers[name]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Readers are other processes: they see the old text or the new one, never half of either."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    os.replace(fresh, path)

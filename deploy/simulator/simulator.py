@@ -1,0 +1,153 @@
+"""An OpenID provider on a laptop: serves issuers, rotates their keys, misbehaves on demand, mints any ID token.
+
+    simulator.py serve  --folder DIR --port 9444 --certificate PEM --key PEM
+    simulator.py mint   --folder DIR --issuer corp --subject alice --email a@example.com --unverified
+    simulator.py rotate --folder DIR --issuer corp
+    simulator.py behave --folder DIR --issuer corp --as hang
+
+All state is in DIR, so the commands work beside a running `serve` and before one. Each has its own --help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import issuers
+import service
+import tokens
+from keys import KEY_NAMES, KeyRing
+
+DEFAULT_ISSUERS = ["google", "corp"]
+
+
+def serve(options: argparse.Namespace) -> None:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    server = service.Service(options.folder, (options.address, options.port), options.certificate, options.key)
+    server.host(options.issuer or DEFAULT_ISSUERS)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # `shutdown` waits for the loop that this handler interrupts, so it needs a thread of its own.
+        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+    print(f"listening {server.base}", flush=True)
+    server.serve_forever(poll_interval=0.1)
+    server.server_close()
+
+
+def mint(options: argparse.Namespace) -> None:
+    issuer = issuers.find(options.folder, options.issuer)
+    print(tokens.mint(KeyRing(options.folder, issuer.name), issuer, order(options), int(time.time())))
+
+
+def order(options: argparse.Namespace) -> tokens.Order:
+    lifetime = {"expired": (-7200, -3600), "from_future": (600, 4200)}
+    issued, expires = lifetime.get(options.spoil_time, (0, options.lifetime_seconds))
+    return tokens.Order(
+        subject=options.subject, audiences=options.audience, email=options.email,
+        email_verified=options.email_verified, nonce=options.nonce, hosted_domain=options.hd,
+        authorized_party=options.azp, name=options.name, picture=options.picture, username=options.username,
+        access_token=options.access_token, issuer=options.issuer_claim, claims=dict(options.claim),
+        without=options.without, issued_seconds=issued, expires_seconds=expires,
+        not_before_seconds=600 if options.spoil_time == "not_before" else None, algorithm=options.algorithm,
+        header=dict(options.header), wrong_key=options.wrong_key, unknown_key=options.unknown_key)
+
+
+def rotate(options: argparse.Namespace) -> None:
+    issuer = issuers.find(options.folder, options.issuer)
+    ring = KeyRing(options.folder, issuer.name)
+    print(ring.rotate(published=not options.unpublished, drop_old=options.drop_old))
+
+
+def behave(options: argparse.Namespace) -> None:
+    issuer = issuers.find(options.folder, options.issuer)
+    body = options.body.read_text() if options.body else ""
+    service.behave(options.folder, issuer.name, options.document or list(service.DOCUMENTS), options.behaviour, body)
+
+
+def member(text: str) -> tuple[str, object]:
+    """NAME=VALUE, where a value that is JSON is meant as JSON and any other as a string."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = top.add_subparsers(required=True, metavar="serve | mint | rotate | behave")
+    every = argparse.ArgumentParser(add_help=False)
+    every.add_argument("--folder", type=Path, required=True, help="where keys and behaviours are kept")
+    one = argparse.ArgumentParser(add_help=False, parents=[every])
+    one.add_argument("--issuer", default="corp", help="which of the hosted issuers (corp)")
+    add_serve(commands.add_parser("serve", parents=[every], help="host issuers over TLS until SIGTERM"))
+    add_mint(commands.add_parser("mint", parents=[one], help="print an ID token"))
+    add_rotate(commands.add_parser("rotate", parents=[one], help="sign with fresh keys from now on"))
+    add_behave(commands.add_parser("behave", parents=[one], help="answer requests well or badly from now on"))
+    return top
+
+
+def add_serve(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=serve)
+    command.add_argument("--address", default="127.0.0.1")
+    command.add_argument("--port", type=int, default=9444, help="0 takes a free one (9444)")
+    command.add_argument("--certificate", type=Path, required=True)
+    command.add_argument("--key", type=Path, required=True)
+    command.add_argument("--issuer", action="append", metavar="NAME[=URL]",
+                         help="host this issuer; its tokens say URL, by default its own address (google, corp)")
+
+
+def add_mint(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=mint)
+    command.add_argument("--subject", default="alice", help="the person's id at the provider (alice)")
+    command.add_argument("--audience", action="append", default=[], help="repeat it for several")
+    command.add_argument("--email")
+    verified = command.add_mutually_exclusive_group()
+    for flag, value in (("--verified", True), ("--unverified", False), ("--verified-as-string", "true"),
+                        ("--unverified-as-string", "false")):
+        verified.add_argument(flag, dest="email_verified", action="store_const", const=value,
+                              help=f"the claim email_verified is {json.dumps(value)}")
+    for name in ("nonce", "hd", "azp", "name", "picture", "username"):
+        command.add_argument(f"--{name}")
+    command.add_argument("--access-token", help="the token whose hash becomes at_hash")
+    command.add_argument("--issuer-claim", metavar="URL", help="lie about the issuer")
+    command.add_argument("--claim", action="append", type=member, default=[], metavar="NAME=JSON", help="any other")
+    command.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this claim out")
+    command.add_argument("--no-exp", dest="without", action="append_const", const="exp", help="no expiry")
+    command.add_argument("--no-iat", dest="without", action="append_const", const="iat", help="no time of issue")
+    command.add_argument("--lifetime-seconds", type=int, default=3600)
+    spoiled = command.add_mutually_exclusive_group()
+    for flag, value in (("--expired", "expired"), ("--not-yet-valid", "not_before"), ("--from-future", "from_future")):
+        spoiled.add_argument(flag, dest="spoil_time", action="store_const", const=value)
+    command.add_argument("--algorithm", default="RS256", choices=[*KEY_NAMES, "none", "HS256"],
+                         help="HS256 takes the public key for a secret (RS256)")
+    command.add_argument("--header", action="append", type=member, default=[], metavar="NAME=JSON")
+    command.add_argument("--wrong-key", action="store_true", help="sign with a stray key under a published key's id")
+    command.add_argument("--unknown-key", action="store_true", help="sign with a stray key under its own id")
+
+
+def add_rotate(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=rotate)
+    command.add_argument("--unpublished", action="store_true", help="do not add the fresh keys to the key set")
+    command.add_argument("--drop-old", action="store_true", help="take the older keys out of the key set")
+
+
+def add_behave(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=behave)
+    command.add_argument("--as", dest="behaviour", choices=service.BEHAVIOURS, default="well")
+    command.add_argument("--document", action="append", choices=service.DOCUMENTS, help="only this one (both)")
+    command.add_argument("--body", type=Path, help="serve this file in place of the real document")
+
+
+if __name__ == "__main__":
+    chosen = parser().parse_args()
+    try:
+        chosen.run(chosen)
+    except (LookupError, ValueError, OSError) as problem:
+        sys.exit(f"simulator: {problem}")
