@@ -36,6 +36,15 @@ enum Shape {
     try required(token, field, bytesMax: tokenBytesMax)
   }
 
+  /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
+  static func webURL(_ url: String, _ field: String) throws -> String {
+    _ = try text(url, field, bytesMax: urlBytesMax)
+    guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
+      throw invalid(field, "It must begin with https:// or http://.")
+    }
+    return url
+  }
+
   static func email(_ address: String, _ field: String) throws -> String {
     do {
       return try normaliseEmail(address)
