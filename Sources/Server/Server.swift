@@ -30,6 +30,7 @@ package final class Server: Sendable {
   package init(_ settings: Settings, log: Log) async throws {
     self.settings = settings
     self.log = log
+    try settings.checkFiles()
     let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
@@ -37,7 +38,7 @@ package final class Server: Sendable {
     log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
     let keys = try await SigningKeys.load(store, vault, algorithm: settings.signingAlgorithm, policy: settings.policy)
     let tokens = TokenDesk(ring: keys, issuer: settings.issuer)
-    fetcher = try CurlFetcher(settings.fetchSettings)
+    fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings) }
     let registry = try Registry(settings.providers, fetching: fetcher)
     let environment = Environment(
       store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
