@@ -1,0 +1,111 @@
+"""Starts and stops the server under test: latchkeyd, or by LATCHKEY_PEER another server that proves the tests.
+
+`grpcio` is the stock gRPC C core, which says what to do where the documents leave a choice. `nghttpd` is a plain
+web server that passes nearly all HTTP/2 cases; it can answer test_h2_conformance.py only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROTO = HERE.parent.parent / "proto"
+LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
+LIMITS = ("connections_max", "handshake_millis", "request_millis")
+PEER = os.environ.get("LATCHKEY_PEER", "")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def write_config(folder: Path, port: int, **overrides: object) -> Path:
+    """The configuration of one server. `overrides` are the test suite's own names for settings, listed here.
+
+    This function alone knows how the server spells them; limits that a test does not set keep their defaults.
+    """
+    wanted = {"reflection": True, "client_certificates": "none"} | overrides
+    config = {
+        "listen": {"address": "127.0.0.1", "port": port},
+        "tls": {"certificate": str(folder / "server.pem"), "key": str(folder / "server.key"),
+                "client_authority": str(folder / "authority.pem"),
+                "client_certificates": wanted["client_certificates"]},
+        "store": {"path": str(folder / f"store-{port}.db")},
+        "reflection": wanted["reflection"],
+        "limits": {name: wanted[name] for name in LIMITS if name in wanted},
+    }
+    path = folder / f"config-{port}.json5"
+    path.write_text(json.dumps(config, indent=2))
+    return path
+
+
+@dataclass
+class Server:
+    """A running server process; `stop` asks it to drain and waits."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def address(self) -> str:
+        return f"localhost:{self.port}"
+
+    @property
+    def authority(self) -> bytes:
+        return (self.folder / "authority.pem").read_bytes()
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, timeout_seconds: float) -> int:
+        return self.process.wait(timeout_seconds)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.signal()
+            try:
+                self.wait(2)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def command(folder: Path, port: int, config: Path) -> list[str]:
+    if PEER == "grpcio":
+        return [sys.executable, str(HERE / "peer.py"), str(config)]
+    if PEER == "nghttpd":
+        return ["nghttpd", "--address=127.0.0.1", str(port), str(folder / "server.key"), str(folder / "server.pem")]
+    return [str(LATCHKEYD), "--config", str(config)]
+
+
+def start(folder: Path, **overrides: object) -> Server:
+    port = free_port()
+    config = write_config(folder, port, **overrides)
+    with (folder / f"server-{port}.log").open("wb") as log:
+        process = subprocess.Popen(command(folder, port, config), stdout=log, stderr=subprocess.STDOUT)
+    wait_until_listening(process, port, folder / f"server-{port}.log")
+    return Server(port, folder, process)
+
+
+def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path, timeout_seconds: float = 15) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended at once with {process.returncode}:\n{log.read_text()[-2000:]}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    process.kill()
+    raise RuntimeError(f"the server did not listen in time:\n{log.read_text()[-2000:]}")
