@@ -1,0 +1,167 @@
+"""SIGTERM: health turns, GOAWAY comes twice, calls in flight finish, and a second SIGTERM ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import time
+from typing import Callable, Iterator
+
+import grpc
+import pytest
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from hyperframe import frame as frames
+
+from raw import DATA, END_STREAM, NO_ERROR, WATCH, Connection, frame, message, request
+from server import Server
+from test_response_rules import finish, hold, settled
+
+OK = 0
+LAST_STREAM = 2**31 - 1
+SERVING, NOT_SERVING = message(b"\x08\x01"), message(b"\x08\x02")
+CONNECTIONS, CALLS_EACH = 10, 100
+
+
+@pytest.fixture
+def draining(start_server: Callable[..., Server]) -> Iterator[Server]:
+    """A server of the test's own, since it will be ended."""
+    yield start_server()
+
+
+def watch(connection: Connection) -> int:
+    stream = connection.stream()
+    connection.write(connection.headers(stream, request(WATCH)), frame(DATA, END_STREAM, stream, message()))
+    assert connection.until(frames.DataFrame).data == SERVING
+    return stream
+
+
+def goaways(connection: Connection) -> list[frames.GoAwayFrame]:
+    """The two of a graceful end; the PING between them is acknowledged while reading."""
+    return [connection.until(frames.GoAwayFrame) for _ in range(2)]
+
+
+def test_watchers_are_told_before_the_first_goaway(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        stream = watch(connection)
+        draining.signal()
+        told = connection.until((frames.DataFrame, frames.GoAwayFrame))
+        assert isinstance(told, frames.DataFrame) and (told.stream_id, told.data) == (stream, NOT_SERVING)
+        assert isinstance(connection.until(frames.GoAwayFrame), frames.GoAwayFrame)
+
+
+def test_A10_goaway_comes_with_the_last_of_all_ids_first_and_the_true_one_then(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        held = hold(settled(connection), 3)
+        draining.signal()
+        first, second = goaways(connection)
+        assert (first.error_code, first.last_stream_id) == (NO_ERROR, LAST_STREAM)
+        assert (second.error_code, second.last_stream_id) == (NO_ERROR, held[-1])
+        assert finish(connection, held) == [OK] * 3
+
+
+@pytest.mark.peer_differs("grpcio cancels what it had not begun")
+def test_a_call_sent_before_the_second_goaway_is_served(draining: Server) -> None:
+    with Connection(draining.port, acknowledge=False) as connection:
+        held = hold(settled(connection), 1)
+        draining.signal()
+        assert connection.until(frames.GoAwayFrame).last_stream_id == LAST_STREAM
+        assert connection.call().status == OK, "the client could not have known"
+        assert finish(connection, held) == [OK]
+
+
+def test_a_call_sent_after_the_second_goaway_is_not_begun(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        held = hold(settled(connection), 1)
+        draining.signal()
+        goaways(connection)
+        late = connection.stream()
+        connection.write(connection.headers(late, request()), frame(DATA, END_STREAM, late, message()))
+        with pytest.raises(TimeoutError):
+            while (got := connection.read(0.3)) is not None:
+                assert got.stream_id != late or isinstance(got, frames.RstStreamFrame)
+        assert finish(connection, held) == [OK]
+
+
+def test_the_process_ends_with_0_once_its_calls_are_finished(draining: Server) -> None:
+    with Connection(draining.port) as connection, Connection(draining.port) as idle:
+        held = hold(settled(connection), 1)
+        settled(idle)
+        draining.signal()
+        goaways(connection)
+        with pytest.raises(subprocess.TimeoutExpired):
+            draining.wait(0.3)
+        assert finish(connection, held) == [OK]
+        goaways(idle)
+        assert connection.until(frames.DataFrame) is None, "closed by the server"
+        assert draining.wait(3) == 0
+
+
+def test_an_idle_server_ends_at_once_with_0(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        settled(connection)
+        began = time.monotonic()
+        draining.signal()
+        assert [one.error_code for one in goaways(connection)] == [NO_ERROR] * 2
+        assert draining.wait(3) == 0 and time.monotonic() - began < 3
+
+
+def test_no_new_connection_is_taken_while_calls_finish(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        held = hold(settled(connection), 1)
+        draining.signal()
+        goaways(connection)
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", draining.port), 1).close()
+        assert finish(connection, held) == [OK]
+
+
+def test_a_second_sigterm_ends_at_once(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        hold(settled(connection), 1)
+        draining.signal()
+        goaways(connection)
+        began = time.monotonic()
+        draining.signal(signal.SIGTERM)
+        draining.wait(2)
+        assert time.monotonic() - began < 1
+        assert connection.until(frames.HeadersFrame) is None
+
+
+@pytest.mark.peer_differs("grpcio begins one call after another, and cancels those it has not begun", strict=False)
+def test_a_thousand_calls_in_flight_all_finish(draining: Server) -> None:
+    connections = [settled(Connection(draining.port)) for _ in range(CONNECTIONS)]
+    held = [hold(connection, CALLS_EACH) for connection in connections]
+    draining.signal()
+    for connection, streams in zip(connections, held, strict=True):
+        assert [one.last_stream_id for one in goaways(connection)] == [LAST_STREAM, streams[-1]]
+    statuses = [status for pair in zip(connections, held, strict=True) for status in finish(*pair)]
+    assert statuses == [OK] * CONNECTIONS * CALLS_EACH
+    assert draining.wait(5) == 0
+
+
+def test_streams_of_the_stock_client_go_on_and_end_well(draining: Server) -> None:
+    asyncio.run(asyncio.wait_for(talk_through_the_drain(draining), 20))
+
+
+async def talk_through_the_drain(server: Server) -> None:
+    """Bidirectional calls, begun before SIGTERM and asked again after it, on several connections."""
+    credentials = grpc.ssl_channel_credentials(server.authority)
+    channels = [grpc.aio.secure_channel(server.address, credentials, [
+        ("grpc.use_local_subchannel_pool", 1), ("latchkey.number", number)]) for number in range(5)]
+    question = reflection_pb2.ServerReflectionRequest(list_services="*")
+    calls = [reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
+             for channel in channels for _ in range(10)]
+
+    async def ask(call: grpc.aio.StreamStreamCall) -> None:
+        await call.write(question)
+        assert (await call.read()).list_services_response.service
+
+    await asyncio.gather(*map(ask, calls))
+    server.signal()
+    await asyncio.sleep(0.3)
+    await asyncio.gather(*map(ask, calls))
+    await asyncio.gather(*[call.done_writing() for call in calls])
+    assert [await call.code() for call in calls] == [grpc.StatusCode.OK] * len(calls)
+    await asyncio.gather(*[channel.close() for channel in channels])

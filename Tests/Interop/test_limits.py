@@ -1,0 +1,224 @@
+"""Limits at their edge and past it: header list, messages, streams, connections, time for handshake and request."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from typing import Callable
+
+import pytest
+from hyperframe import frame as frames
+
+from raw import (CANCEL, CHECK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, MAX_CONCURRENT_STREAMS,
+                 MAX_HEADER_LIST_SIZE, NO_ERROR, PING, Connection, Field, Reply, frame, message, request, reset)
+from server import Server
+from test_response_rules import finish, hold, settled
+
+OK, NOT_FOUND, RESOURCE_EXHAUSTED, INTERNAL = 0, 5, 8, 13
+LIST_BYTES_MAX, FIELDS_MAX, MESSAGE_BYTES_MAX, STREAMS_MAX = 16384, 64, 65536, 100
+
+
+def list_bytes(fields: list[Field]) -> int:
+    """RFC 9113 section 6.5.2: name, value and 32 for each field."""
+    return sum(len(name) + len(value) + 32 for name, value in fields)
+
+
+def sized(total: int) -> list[Field]:
+    """A good call whose header list counts exactly `total`."""
+    fields = request(CHECK, ("x-fill", ""))
+    return [*fields[:-1], ("x-fill", "v" * (total - list_bytes(fields)))]
+
+
+def call_in_parts(connection: Connection, fields: list[Field], part_bytes: int = 16384) -> Reply:
+    """A call whose header block is cut into HEADERS and as many CONTINUATION frames as it needs."""
+    stream, block = connection.stream(), connection.encoder.encode(fields)
+    parts = [block[at:at + part_bytes] for at in range(0, len(block), part_bytes)]
+    last = len(parts) - 1
+    connection.write(*[frame(CONTINUATION if at else HEADERS, END_HEADERS if at == last else 0, stream, part)
+                       for at, part in enumerate(parts)], frame(DATA, END_STREAM, stream, message()))
+    return connection.reply(stream)
+
+
+def check_with(name_bytes: int) -> bytes:
+    """A HealthCheckRequest of exactly `name_bytes`, whose service nobody knows."""
+    text = name_bytes - 4
+    return b"\x0a" + bytes([text & 127 | 128, text >> 7 & 127 | 128, text >> 14]) + b"a" * text
+
+
+def test_the_announced_limits_are_those_that_hold(connection: Connection) -> None:
+    announced = connection.until(frames.SettingsFrame).settings
+    assert announced[MAX_HEADER_LIST_SIZE] == LIST_BYTES_MAX
+    assert announced[MAX_CONCURRENT_STREAMS] == STREAMS_MAX
+
+
+def test_a_header_list_of_exactly_the_limit_is_served(connection: Connection) -> None:
+    assert call_in_parts(connection, sized(LIST_BYTES_MAX)).status == OK
+
+
+@pytest.mark.peer_differs("the C core announces its limit and does not hold clients to it")
+@pytest.mark.parametrize("total", [LIST_BYTES_MAX + 1, 2 * LIST_BYTES_MAX, 50_000])
+def test_a_header_list_past_the_limit_is_resource_exhausted_and_the_connection_stays(
+        connection: Connection, total: int) -> None:
+    assert call_in_parts(connection, sized(total)).status == RESOURCE_EXHAUSTED
+    assert connection.call().status == OK, "the HPACK states still agree"
+
+
+def test_as_many_fields_as_allowed_are_served(connection: Connection) -> None:
+    fields = request(CHECK, *[(f"x-{number}", "v") for number in range(FIELDS_MAX - len(request()))])
+    assert connection.call(fields).status == OK
+
+
+@pytest.mark.peer_differs("the C core does not count fields")
+def test_one_field_more_is_resource_exhausted(connection: Connection) -> None:
+    fields = request(CHECK, *[(f"x-{number}", "v") for number in range(FIELDS_MAX - len(request()) + 1)])
+    assert connection.call(fields).status == RESOURCE_EXHAUSTED
+    assert connection.call().status == OK
+
+
+@pytest.mark.peer_differs("the C core announces its limit and does not hold clients to it")
+def test_many_references_to_one_long_entry_are_counted_as_if_written_out(connection: Connection) -> None:
+    fields = request(CHECK, *[("x-bomb", "b" * 3900)] * 30)
+    block = connection.encoder.encode(fields)
+    assert len(block) < 5000, "small on the wire"
+    connection.write(frame(HEADERS, END_HEADERS, 1, block), frame(DATA, END_STREAM, 1, message()))
+    assert connection.reply(1).status == RESOURCE_EXHAUSTED
+    connection.next_stream = 3
+    assert connection.call().status == OK
+
+
+@pytest.mark.peer_differs("the C core reads them all")
+def test_endless_continuations_end_the_connection(connection: Connection) -> None:
+    connection.write(frame(HEADERS, 0, 1, connection.encoder.encode(request())))
+    for _ in range(2000):
+        connection.write(frame(CONTINUATION, 0, 1, b"\x00\x01x\x01y" * 100))
+    reply = connection.reply(1)
+    assert reply.closed or reply.goaway not in (None, NO_ERROR), "long before the megabyte was taken in"
+
+
+def whole_call(connection: Connection, body: bytes) -> Reply:
+    connection.until(frames.SettingsFrame)
+    stream = connection.stream()
+    connection.write(connection.headers(stream, request()))
+    connection.body(stream, message(body))
+    return connection.reply(stream)
+
+
+def test_a_message_of_exactly_the_limit_reaches_its_handler(connection: Connection) -> None:
+    assert whole_call(connection, check_with(MESSAGE_BYTES_MAX)).status == NOT_FOUND
+
+
+def test_a_message_one_byte_past_the_limit_is_resource_exhausted(connection: Connection) -> None:
+    assert whole_call(connection, check_with(MESSAGE_BYTES_MAX + 1)).status == RESOURCE_EXHAUSTED
+
+
+def test_the_head_alone_decides_before_the_body_arrives(connection: Connection) -> None:
+    edge, past = connection.stream(), connection.stream()
+    connection.write(connection.headers(edge, request()), connection.headers(past, request()),
+                     frame(DATA, 0, edge, message(length=MESSAGE_BYTES_MAX)),
+                     frame(DATA, 0, past, message(length=MESSAGE_BYTES_MAX + 1)))
+    assert connection.reply(past).status == RESOURCE_EXHAUSTED
+    with pytest.raises(TimeoutError):
+        connection.reply(edge, 0.2)
+
+
+def test_many_messages_of_the_limit_pass_one_connection_because_windows_are_given_back(
+        connection: Connection) -> None:
+    connection.until(frames.SettingsFrame)
+    for _ in range(40):
+        stream = connection.stream()
+        connection.write(connection.headers(stream, request()))
+        connection.body(stream, message(check_with(MESSAGE_BYTES_MAX)))
+        assert connection.reply(stream).status == NOT_FOUND
+
+
+def test_refused_messages_give_the_window_of_the_connection_back(connection: Connection) -> None:
+    connection.until(frames.SettingsFrame)
+    for _ in range(40):
+        stream = connection.stream()
+        connection.write(connection.headers(stream, request("/nowhere/Nothing")))
+        connection.body(stream, message(b"a" * 60000))
+        connection.reply(stream)
+    assert connection.call().status == OK
+
+
+def test_a_hundred_streams_are_held_and_served(connection: Connection) -> None:
+    settled(connection)
+    assert finish(connection, hold(connection, STREAMS_MAX)) == [OK] * STREAMS_MAX
+
+
+def test_a_deeply_nested_message_is_internal(connection: Connection) -> None:
+    assert whole_call(connection, b"\x0b" * 60000).status == INTERNAL
+
+
+@pytest.mark.latchkey_only("the C core waits for a request for ever")
+def test_a_request_that_does_not_end_in_time_is_ended_and_the_connection_stays(
+        start_server: Callable[..., Server]) -> None:
+    with Connection(start_server(request_millis=500).port) as connection:
+        stream, = hold(settled(connection), 1)
+        reply = connection.reply(stream, 2)
+        assert not reply.closed and (reply.reset is not None or reply.status not in (None, OK)), reply
+        assert connection.call().status == OK
+
+
+@pytest.mark.peer_differs("the C core goes on answering")
+def test_ten_thousand_resets_end_their_connection_and_no_other(server: Server) -> None:
+    with Connection(server.port) as hasty, Connection(server.port) as other:
+        for _ in range(200):
+            streams = [hasty.stream() for _ in range(50)]
+            hasty.write(*[hasty.headers(stream, request()) + reset(stream, CANCEL) for stream in streams])
+        assert [other.call().status for _ in range(20)] == [OK] * 20
+        assert hasty.until(frames.GoAwayFrame) is None or hasty.until(frames.DataFrame) is None
+
+
+def closed_at_once(server: Server) -> bool:
+    """A connection that is left waiting raises TimeoutError instead, which is no answer either."""
+    try:
+        with Connection(server.port) as past:
+            return past.call().closed
+    except (ssl.SSLError, ConnectionError):
+        return True
+
+
+@pytest.mark.latchkey_only("the C core has no limit of connections")
+def test_a_connection_past_the_limit_is_closed_and_those_before_it_are_served(
+        start_server: Callable[..., Server]) -> None:
+    server = start_server(connections_max=8)
+    held = [Connection(server.port) for _ in range(8)]
+    assert [one.call().status for one in held] == [OK] * 8
+    assert closed_at_once(server)
+    assert [one.call().status for one in held] == [OK] * 8
+    held.pop().socket.close()
+    time.sleep(0.2)
+    with Connection(server.port) as after:
+        assert after.call().status == OK, "a place was free again"
+
+
+@pytest.mark.latchkey_only("the C core allows two minutes")
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
+def test_a_handshake_that_does_not_end_in_time_is_closed(start_server: Callable[..., Server], sent: bytes) -> None:
+    server = start_server(handshake_millis=500)
+    with socket.create_connection(("127.0.0.1", server.port), 5) as silent:
+        silent.sendall(sent)
+        began = time.monotonic()
+        assert silent.recv(100)[:1] in (b"", b"\x15")
+        assert 0.3 < time.monotonic() - began < 2
+    with Connection(server.port) as other:
+        assert other.call().status == OK
+
+
+def test_a_peer_that_never_reads_its_answers_does_not_slow_the_others(server: Server) -> None:
+    with Connection(server.port, receive_buffer_bytes=4096) as deaf, Connection(server.port) as other:
+        for _ in range(60):
+            deaf.write(*[deaf.headers(deaf.stream(), request("/nowhere/Nothing"), END_HEADERS | END_STREAM)
+                         for _ in range(50)])
+        began = time.monotonic()
+        assert [other.call().status for _ in range(20)] == [OK] * 20
+        assert time.monotonic() - began < 2
+
+
+def test_a_silent_connection_is_kept(connection: Connection) -> None:
+    settled(connection)
+    time.sleep(1)
+    connection.write(frame(PING, 0, 0, b"awake???"))
+    assert isinstance(connection.until(frames.PingFrame), frames.PingFrame)
