@@ -124,6 +124,7 @@ def test_A8_a_reset_frees_the_place_of_its_call(connection: Connection) -> None:
     assert finish(connection, hold(connection, 50) + held[50:]) == [OK] * STREAMS_MAX
 
 
+@pytest.mark.peer_differs("the C core answers a PING before it has handled the reset before it", strict=False)
 def test_A8_a_reset_ends_a_stream_without_another_word(connection: Connection) -> None:
     connection.write(connection.headers(1, request(WATCH)), frame(DATA, END_STREAM, 1, message()))
     assert isinstance(connection.until(frames.DataFrame), frames.DataFrame)
