@@ -23,6 +23,7 @@ package final class Server: Sendable {
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
   private let workersRunning: Atomic<Int>
   private let ended = Wakeups()
+  private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
 
@@ -76,14 +77,16 @@ package final class Server: Sendable {
         if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
       }
     }
-    startThread(named: "acceptor") {
+    startThread(named: "acceptor") { [self] in
       do {
-        let acceptor = try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits)
-        acceptor.run()
+        // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
+        try Acceptor(
+          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits
+        ).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])
       }
+      listenerClosed.signal()
     }
   }
 
@@ -92,6 +95,7 @@ package final class Server: Sendable {
     log.info("draining")
     health.stopServing()
     acceptorMailbox.post(.stop)
+    listenerClosed.wait()
     for worker in workers { worker.mailbox.post(.drain) }
     let workers = workers
     let hardLimitMillis = settings.limits.drainMillis + 2_000
