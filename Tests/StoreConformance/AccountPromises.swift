@@ -87,17 +87,17 @@ extension Promise {
     },
     Promise("a touch notes the sign-in without raising the version") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.touchAccount(id: "ann", lastSignInAt: Bench.noon))
+      try await bench.prepare(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon))
       let account = try bench.require(try await bench.loadAccount("ann")).account
       try bench.equal(account.lastSignInAt, Bench.noon)
       try bench.equal(account.version, 1)
     },
-    Promise("a touch of an account that is disabled or gone is stale") { bench in
-      var account = bench.account("ann")
-      account.disabled = true
-      try await bench.prepare(.insertAccount(account))
-      try bench.equal(try await bench.commit(.touchAccount(id: "ann", lastSignInAt: Bench.noon)), .stale)
-      try bench.equal(try await bench.commit(.touchAccount(id: "bob", lastSignInAt: Bench.noon)), .stale)
+    Promise("a touch of an account that has changed or is gone is stale") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.guardAccount(id: "ann", version: 1))
+      try bench.equal(try await bench.commit(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon)), .stale)
+      try bench.equal(try await bench.commit(.touchAccount(id: "bob", version: 1, lastSignInAt: Bench.noon)), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
     Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
       try await fill(bench, "ann", 1)

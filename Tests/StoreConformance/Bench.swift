@@ -89,6 +89,7 @@ extension Bench {
       signInProviderID: provider, methods: ["pwd", "otp"], secondFactor: "totp", audience: "shop",
       createdAt: Bench.noon, idleExpiresAt: Bench.noon.adding(millis: 1000),
       expiresAt: Bench.noon.adding(millis: 5000))
+    session.claimsJSON = #"{"plan":"gold"}"#
     session.ipAddress = "192.0.2.1"
     session.userAgent = "test/1"
     session.deviceID = "device"

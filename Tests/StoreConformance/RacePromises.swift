@@ -60,7 +60,7 @@ extension Promise {
     Promise("many that touch one account all commit") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       let outcomes = try await start(bench) { bench, runner in
-        [.touchAccount(id: "ann", lastSignInAt: Bench.noon.adding(millis: Int64(runner)))]
+        [.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: Int64(runner)))]
       }
       try bench.equal(outcomes[.committed], runners)
     },

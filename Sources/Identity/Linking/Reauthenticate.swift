@@ -97,7 +97,7 @@ extension Reauthenticate {
         proof: .assertion(verified.assertion), held: held, userInfo: UserInfo(verified.assertion))
     case .customToken(let text):
       let token = try environment.verify(customToken: text)
-      return verified(.customToken(token), by: .customToken, email: nil, subject: token.accountID)
+      return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
     case .pendingToken:
