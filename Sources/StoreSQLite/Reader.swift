@@ -12,7 +12,9 @@ final class Reader {
   init(path: String, options: Options) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
-    let ownerByIdentity = "SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number"
+    let ownerByIdentity = """
+      SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
+      """
     begin = try connection.prepare("BEGIN")
     end = try connection.prepare("COMMIT")
     accountByID = try connection.prepare("\(account) WHERE a.id = ?")

@@ -51,8 +51,8 @@ extension IdentityRecord {
 
   init(_ row: Statement, of accountID: String) throws(Failure) {
     let assertion = Assertion(
-      identity: row.identityKey(), email: row.optionalText(), tier: try row.tier(), displayName: row.text(), photoURL: row.text(),
-      username: row.text())
+      identity: row.identityKey(), email: row.optionalText(), tier: try row.tier(), displayName: row.text(),
+      photoURL: row.text(), username: row.text())
     self.init(assertion: assertion, accountID: accountID, linkedAt: row.timestamp())
   }
 }
