@@ -158,7 +158,9 @@ internal import CNghttp2
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
-      if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST { unsafe sink(context).began(frame!.pointee.hd.stream_id) }
+      if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        unsafe sink(context).began(frame!.pointee.hd.stream_id)
+      }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {

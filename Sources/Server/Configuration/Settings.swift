@@ -75,7 +75,8 @@ package struct Settings: Sendable {
       reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
     }
     try reader.group("unidentified") { group throws(ConfigurationError) in
-      unidentifiedMayFetchByEmail = try group.flag("fetch_by_email", false, "unidentified callers may look up addresses")
+      unidentifiedMayFetchByEmail = try group.flag(
+        "fetch_by_email", false, "unidentified callers may look up addresses")
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
