@@ -107,6 +107,7 @@ enum Migrations {
       methods TEXT NOT NULL,
       second_factor TEXT,
       audience TEXT NOT NULL,
+      claims_json TEXT NOT NULL,
       created_at INTEGER NOT NULL,
       last_used_at INTEGER NOT NULL,
       idle_expires_at INTEGER NOT NULL,

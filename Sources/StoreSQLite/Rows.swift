@@ -79,7 +79,7 @@ extension SessionRecord {
   static let columns = """
     id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, second_factor, audience, \
     created_at, idle_expires_at, expires_at, parent_digest, rotated_at, last_used_at, closed_at, closed_reason, \
-    ip_address, user_agent, device_id
+    ip_address, user_agent, device_id, claims_json
     """
 
   init(_ row: Statement) throws(Failure) {
@@ -96,6 +96,7 @@ extension SessionRecord {
     ipAddress = row.text()
     userAgent = row.text()
     deviceID = row.text()
+    claimsJSON = row.text()
   }
 
   var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }

@@ -16,6 +16,7 @@ struct TextField: Sendable, CustomTestStringConvertible {
 }
 
 private let tokenBytesMax = 16_384
+private let handleBytesMax = 128
 
 private func signIn(_ kind: Credential.Kind) -> SignInRequest { SignInRequest(credential: Credential(kind: kind)) }
 
@@ -61,13 +62,13 @@ private let credentialFields: [TextField] = [
   TextField(path: auth + "SignIn", name: "credential.custom_token.token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     signIn(.customToken(CustomTokenCredential(token: $0)))
   },
-  TextField(path: auth + "SignIn", name: "credential.pending_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+  TextField(path: auth + "SignIn", name: "credential.pending_token", bytesMax: handleBytesMax, mayBeEmpty: false) {
     signIn(.pendingToken($0))
   },
 ]
 
 private let callFields: [TextField] = [
-  TextField(path: auth + "SignIn", name: "pending_token", bytesMax: tokenBytesMax) { text in
+  TextField(path: auth + "SignIn", name: "pending_token", bytesMax: handleBytesMax) { text in
     signIn { $0.pendingToken = text }
   },
   TextField(path: auth + "SignIn", name: "idempotency_key", bytesMax: 255) { text in
@@ -92,8 +93,9 @@ private let callFields: [TextField] = [
   TextField(path: accounts + "Create", name: "display_name", bytesMax: 256) {
     CreateRequest(email: "a@example.com", password: "long enough", displayName: $0)
   },
-  TextField(path: accounts + "Create", name: "photo_url", bytesMax: 2_048) {
-    CreateRequest(email: "a@example.com", password: "long enough", photoURL: $0)
+  TextField(path: accounts + "Create", name: "photo_url", bytesMax: 2_048) { text in
+    let url = text.isEmpty ? "" : "https://" + text.dropFirst("https://".count)
+    return CreateRequest(email: "a@example.com", password: "long enough", photoURL: url)
   },
   TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     LookupRequest(subject: .accountID($0))
@@ -119,7 +121,7 @@ private let tokenFields: [TextField] = [
   TextField(path: auth + "Reauthenticate", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     Wire.ReauthenticateRequest(idToken: $0, credential: anonymous)
   },
-  TextField(path: auth + "FetchProviders", name: "pending_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+  TextField(path: auth + "FetchProviders", name: "pending_token", bytesMax: handleBytesMax, mayBeEmpty: false) {
     Wire.FetchProvidersRequest(subject: .pendingToken($0))
   },
   TextField(path: accounts + "Get", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {

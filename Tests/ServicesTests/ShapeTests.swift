@@ -26,7 +26,8 @@ func failure<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourc
 
 @Test func `kinds of credentials that are not served yet are not allowed, instead of unknown`() {
   let kinds: [Wire.Credential.Kind] = [
-    .authorizationResponse(AuthorizationResponse()), .phoneCode(PhoneCodeCredential()), .emailLink(EmailLinkCredential()),
+    .authorizationResponse(AuthorizationResponse()), .phoneCode(PhoneCodeCredential()),
+    .emailLink(EmailLinkCredential()),
   ]
   for kind in kinds {
     let failure = failure { try Shape.credential(Wire.Credential(kind: kind)) }
@@ -71,6 +72,15 @@ func `an address that is none has its own reason and names its field`(address: S
 func `a number that is none has its own reason and names its field`(number: String) {
   let failure = failure { try Shape.phoneNumber(number, "phone_number") }
   #expect(failure?.reason == .invalidPhoneNumber && failure?.field == "phone_number")
+}
+
+@Test(arguments: ["javascript:alert(1)", "data:text/html,x", "//example.com/a.png", "ftp://example.com", "HTTPS://x", "a"])
+func `a photo is at a web address, or nowhere`(url: String) throws {
+  let failure = failure { try Shape.webURL(url, "photo_url") }
+  #expect(failure?.reason == .invalidField && failure?.field == "photo_url")
+  for taken in ["", "https://example.com/a.png", "http://example.com/a.png"] {
+    #expect(try Shape.webURL(taken, "photo_url") == taken)
+  }
 }
 
 @Test func `no refusal of a shape repeats what was sent`() {
