@@ -122,7 +122,8 @@ package struct Settings: Sendable {
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
-        "memory_kib", 19_456, 1_024...4_194_304, "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
+        "memory_kib", 19_456, 1_024...4_194_304,
+        "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
       passwordIterations = try group.integer("iterations", 2, 1...64, "Argon2id passes")
       passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one a core")
       limits.passwordWorkersQueueMax = try group.integer(
