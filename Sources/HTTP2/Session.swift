@@ -76,7 +76,9 @@ internal import CNghttp2
     return true
   }
 
-  package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty || !greeting.isEmpty }
+  package var wantsToWrite: Bool {
+    unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty || !greeting.isEmpty
+  }
 
   /// nghttp2 has nothing more to hear or to say: close.
   package var isOver: Bool {

@@ -175,7 +175,9 @@ final class Connection {
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
       if !stream.ended { scheduleDeadline(call) }
-      if call.deadlineMillis <= worker.nowMillis { finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
+      if call.deadlineMillis <= worker.nowMillis {
+        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+      }
     } catch {
       session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
     }
