@@ -113,13 +113,10 @@ package enum Timeout {
 
 extension ArraySlice<UInt8> {
   func isText(_ text: StaticString) -> Bool {
-    guard count == text.utf8CodeUnitCount else { return false }
+    let bytes = span
+    guard bytes.count == text.utf8CodeUnitCount else { return false }
     return text.withUTF8Buffer { expected in
-      var index = 0
-      for byte in self {
-        if unsafe byte != expected[index] { return false }
-        index += 1
-      }
+      for index in bytes.indices where unsafe bytes[index] != expected[index] { return false }
       return true
     }
   }
