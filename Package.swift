@@ -17,10 +17,11 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: swift)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency] = [], exporting symbol: String? = nil) -> Target {
   .testTarget(
     name: name + "Tests", dependencies: [.byName(name: name)] + dependencies, path: "Tests/\(name)Tests",
-    swiftSettings: swift)
+    swiftSettings: swift,
+    linkerSettings: symbol.map { [.unsafeFlags(["-Xlinker", "--export-dynamic-symbol=\($0)"])] })
 }
 
 func system(_ name: String, _ package: String) -> Target {
@@ -77,7 +78,7 @@ let package = Package(
     tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor"]), tests("Reactor"),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
     tests("Admission", ["Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
-    tests("StoreSQLite", ["StoreConformance", "Store"]), tests("Server"),
+    tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"), tests("Server"),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],
   swiftLanguageModes: [.v6]

@@ -22,6 +22,9 @@ internal import CNghttp2
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
+  private var lastID: Int32 = -1
+  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in silence.
+  private var passedOver: [ClosedRange<Int32>] = []
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
@@ -61,7 +64,24 @@ internal import CNghttp2
 
   // MARK: Events
 
+  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
+  func beganFrame(_ header: nghttp2_frame_hd) {
+    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
+    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
+      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
+    }
+  }
+
+  private func noteOrder(_ id: Int32) {
+    // An honest client passes over none; what a dishonest one passed over long ago may be forgotten.
+    let rangesMax = 16
+    if id > lastID + 2 { passedOver.append(lastID + 2...id - 2) }
+    if passedOver.count > rangesMax { passedOver.removeFirst() }
+    lastID = id
+  }
+
   func began(_ id: Int32) {
+    noteOrder(id)
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
@@ -153,6 +173,10 @@ internal import CNghttp2
   // MARK: The callbacks, one line each. What nghttp2 points to is borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
+    unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
+      unsafe sink(context).beganFrame(header!.pointee)
+      return 0
+    }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
       if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
         unsafe withSink(context) { unsafe $0.began(frame!.pointee.hd.stream_id) }

@@ -87,6 +87,8 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   return nil
 }
 
+package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }
+
 /// Ends the process at once, without a word to anyone.
 package func exitNow(_ code: Int32) -> Never { lk_exit(code) }
 

@@ -10,15 +10,12 @@ struct CommonPasswords: Sendable {
     return words.contains(lower) || CommonPasswords.isTrivial(lower)
   }
 
-  /// One character over and over, a short piece repeated, or a run along the alphabet, the digits or back.
+  /// One character over and over, or a run along the alphabet, the digits or back.
   private static func isTrivial(_ text: String) -> Bool {
     let scalars = text.unicodeScalars.map { Int($0.value) }
-    guard scalars.count > 1 else { return true }
-    for period in 1...3 where scalars.count > period {
-      if scalars.indices.dropFirst(period).allSatisfy({ scalars[$0] == scalars[$0 - period] }) { return true }
-    }
     let steps = zip(scalars, scalars.dropFirst()).map { $1 - $0 }
-    return steps.allSatisfy { $0 == 1 } || steps.allSatisfy { $0 == -1 }
+    guard let first = steps.first, abs(first) <= 1 else { return steps.isEmpty }
+    return steps.allSatisfy { $0 == first }
   }
 
   private static let list = """

@@ -36,9 +36,11 @@ final class Connection {
   private(set) var isClosed = false
   /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
   private var isBroken = false
-  /// Unary calls that were begun and whose streams are open.
-  private var unaryCalls = 0
+  /// Calls that were begun and whose streams are open.
+  private var callCount = 0
   private var streamingCalls = 0
+  /// Those of them that a drain waits for.
+  private var holdingCalls = 0
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   var isLeftOver = false
@@ -168,9 +170,9 @@ final class Connection {
           return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
         }
         streamingCalls += 1
-      } else {
-        unaryCalls += 1
       }
+      callCount += 1
+      if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
       if !stream.ended { scheduleDeadline(call) }
@@ -329,7 +331,9 @@ final class Connection {
   }
 
   private func ended(_ call: ServerCall) {
-    if call.isStreaming { streamingCalls -= 1 } else { unaryCalls -= 1 }
+    callCount -= 1
+    if call.isStreaming { streamingCalls -= 1 }
+    if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     call.stage = .answered
     call.stream.call = nil
@@ -351,7 +355,7 @@ final class Connection {
     }
   }
 
-  private var callsOpen: Bool { unaryCalls + streamingCalls > 0 }
+  private var callsOpen: Bool { callCount > 0 }
 
   func drain() {
     guard let session else { return close() }
@@ -371,11 +375,11 @@ final class Connection {
   }
 
   /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
-  /// told that the server goes, once the last unary call is answered.
+  /// told that the server goes, once the last other call is answered.
   private func lifeIsOver(_ session: Session) -> Bool {
-    guard !life.isOpen, unaryCalls == 0 else { return false }
+    guard !life.isOpen, holdingCalls == 0 else { return false }
     guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
-    guard streamingCalls > 0 else { return true }
+    guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in
       if let call = stream.call as? ServerCall { fail(call, Status(.unavailable, "the server is going away")) }
     }

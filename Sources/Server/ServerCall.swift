@@ -26,6 +26,8 @@ final class ServerCall {
   let deadlineMillis: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// A drain waits for it: all but calls that only watch and would never end by themselves.
+  let holdsDrain: Bool
   private var call: Call
   private var handler: (any StreamHandler)?
 
@@ -40,7 +42,9 @@ final class ServerCall {
     switch method.handler {
     case .unary:
       call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: false)
-    case .stream(_, let make):
+      holdsDrain = true
+    case .stream(let fromClient, let make):
+      holdsDrain = fromClient
       call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: true)
       handler = make(context)
     }

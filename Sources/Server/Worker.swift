@@ -116,8 +116,11 @@ final class Load: Sendable {
     case .drain:
       draining = true
       for slot in slots {
-        slot.connection?.wakeStreams()
-        slot.connection?.drain()
+        guard let connection = slot.connection else { continue }
+        connection.wakeStreams()
+        // nghttp2 sends DATA after any GOAWAY: who watches must read NOT_SERVING before that.
+        connection.flush()
+        connection.drain()
       }
       stopWhenEmpty()
     case .stop:

@@ -49,12 +49,8 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
       throw TLSError(setting: "tls", why: "libssl gives no context")
     }
     unsafe handle = context
-    do throws(TLSError) {
-      try unsafe TLSContext.configure(context, settings)
-    } catch {
-      unsafe SSL_CTX_free(context)
-      throw error
-    }
+    // From here on a throw runs deinit, which frees it.
+    try unsafe TLSContext.configure(context, settings)
   }
 
   deinit { unsafe SSL_CTX_free(handle) }
