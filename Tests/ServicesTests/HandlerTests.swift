@@ -24,7 +24,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   for method in methods() {
     let symbol = String(method.path.dropFirst().replacing("/", with: "."))
     #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
-    #expect(!method.isOpenToAll && method.timeLimitMillis == 30_000 && method.messageBytesMax == 65_536)
+    #expect(method.access == .right && method.timeLimitMillis == 30_000 && method.messageBytesMax == 65_536)
   }
 }
 

@@ -61,7 +61,7 @@ func `Check of a name that is not served is an error, in any state`(service: Str
 }
 
 @Test func `health is open to every caller that reaches the port, and a watch has no time limit`() throws {
-  #expect(health().allSatisfy { $0.isOpenToAll })
+  #expect(health().allSatisfy { $0.access == .anyone })
   #expect(try method(watch, of: health()).timeLimitMillis == .max)
   #expect(try method(check, of: health()).timeLimitMillis == 30_000)
 }
