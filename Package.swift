@@ -81,8 +81,8 @@ let package = Package(
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
     tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
-      "Services", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto", "Reactor", "Store",
-      .product(name: "Logging", package: "swift-log"),
+      "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
+      "Store", .product(name: "Logging", package: "swift-log"),
     ]),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],
