@@ -75,7 +75,7 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor"]), tests("Reactor"),
+    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor", "CLinux"]), tests("Reactor", ["CLinux"]),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
     tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),

@@ -35,9 +35,10 @@ internal import CNghttp2
 
   /// Hands out what is new; a stream is listed again when more of it comes.
   package func takeTouched() -> [Stream] {
-    for stream in touched { stream.isTouched = false }
-    defer { touched.removeAll(keepingCapacity: true) }
-    return touched
+    let taken = touched
+    touched = []
+    for stream in taken { stream.isTouched = false }
+    return taken
   }
 
   package func forEachStream(_ body: (Stream) -> Void) {
@@ -51,6 +52,8 @@ internal import CNghttp2
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
     stream.isTouched = true
+    // As many as a client that is busy has under way: no growth while they are collected.
+    if touched.isEmpty { touched.reserveCapacity(16) }
     touched.append(stream)
   }
 
@@ -93,20 +96,14 @@ internal import CNghttp2
     unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
   }
 
-  func field(_ stream: Stream, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+  func field(_ stream: Stream?, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     // Trailers of a request are not expected and ignored.
-    guard !stream.headersComplete, !stream.headersTooLarge else { return }
-    // RFC 9113 6.5.2: a field counts as name + value + 32.
-    stream.headerBytes += name.count + value.count + 32
-    if stream.headerBytes > limits.headerListBytesMax || stream.headers.count >= limits.headerFieldsMax {
-      stream.headersTooLarge = true
-      stream.headers.clear()
-    } else {
-      unsafe stream.headers.append(name: name, value: value)
-    }
+    guard let stream, !stream.headersComplete else { return }
+    unsafe stream.headers.append(name: name, value: value, within: limits)
   }
 
-  func body(_ stream: Stream, _ bytes: UnsafeBufferPointer<UInt8>) {
+  func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
+    guard let stream else { return }
     // What comes after the answer is dropped, its window given back to the connection.
     if stream.finished {
       unsafe nghttp2_session_consume_connection(session, bytes.count)
@@ -116,10 +113,10 @@ internal import CNghttp2
     touch(stream)
   }
 
-  func received(_ frame: UnsafePointer<nghttp2_frame>) {
-    let header = unsafe frame.pointee.hd
+  /// `stream`: that of a HEADERS or DATA frame.
+  func received(_ header: nghttp2_frame_hd, _ stream: Stream?) {
     switch UInt32(header.type) {
-    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: receivedOnStream(header)
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: if let stream { received(header, on: stream) }
     case NGHTTP2_PING.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
     case NGHTTP2_SETTINGS.rawValue:
@@ -132,8 +129,7 @@ internal import CNghttp2
     }
   }
 
-  private func receivedOnStream(_ header: nghttp2_frame_hd) {
-    guard let stream = streams[header.stream_id] else { return }
+  private func received(_ header: nghttp2_frame_hd, on stream: Stream) {
     if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { stream.headersComplete = true }
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
       stream.ended = true
@@ -175,63 +171,70 @@ internal import CNghttp2
     touch(stream)
   }
 
-  // MARK: The callbacks, one line each
+  // MARK: The callbacks, one line each. What nghttp2 points to is borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe sink(context).beganFrame(header!.pointee)
+      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
       if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
-        unsafe sink(context).began(frame!.pointee.hd.stream_id)
+        unsafe withSink(context) { unsafe $0.began(frame!.pointee.hd.stream_id) }
       }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       session, frame, name, nameBytes, value, valueBytes, _, context in
-      guard let stream = unsafe tenant(session, frame!.pointee.hd.stream_id) else { return 0 }
-      unsafe sink(context).field(
-        stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
-        value: UnsafeBufferPointer(start: value, count: valueBytes))
+      unsafe withSink(context) { sink in
+        unsafe withTenant(session, frame!.pointee.hd.stream_id) { stream in
+          unsafe sink.field(
+            stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
+            value: UnsafeBufferPointer(start: value, count: valueBytes))
+        }
+      }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in
-      guard let stream = unsafe tenant(session, id) else { return 0 }
-      unsafe sink(context).body(stream, UnsafeBufferPointer(start: bytes, count: count))
+      unsafe withSink(context) { sink in
+        unsafe withTenant(session, id) { unsafe sink.body($0, UnsafeBufferPointer(start: bytes, count: count)) }
+      }
       return 0
     }
-    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
-      unsafe sink(context).received(frame!)
+    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { session, frame, context in
+      let header = unsafe frame!.pointee.hd
+      unsafe withSink(context) { sink in unsafe withTenant(session, header.stream_id) { sink.received(header, $0) } }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
-      unsafe sink(context).sent(frame!)
+      unsafe withSink(context) { unsafe $0.sent(frame!) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, error, context in
-      unsafe sink(context).refusedFrame(error)
+      unsafe withSink(context) { $0.refusedFrame(error) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
-      unsafe sink(context).closed(id, code)
+      unsafe withSink(context) { $0.closed(id, code) }
       return 0
     }
   }
 }
 
-private func sink(_ context: UnsafeMutableRawPointer?) -> Sink {
-  unsafe Unmanaged<Sink>.fromOpaque(context!).takeUnretainedValue()
+private func withSink(_ context: UnsafeMutableRawPointer?, _ body: (Sink) -> Void) {
+  unsafe Unmanaged<Sink>.fromOpaque(context!)._withUnsafeGuaranteedRef { body($0) }
 }
 
-private func tenant(_ session: OpaquePointer?, _ id: Int32) -> Stream? {
-  guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
-  return unsafe Unmanaged<Stream>.fromOpaque(raw).takeUnretainedValue()
+/// nil: the id is of no stream of ours.
+private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (Stream?) -> Void) {
+  guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return body(nil) }
+  unsafe Unmanaged<Stream>.fromOpaque(raw)._withUnsafeGuaranteedRef { body($0) }
 }
 
 /// The data source of every response: its pointer is the stream.
 let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, _ in
-  let stream = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr).takeUnretainedValue()
-  return unsafe stream.read(into: buffer!, count: count, flags: flags!, session: session)
+  unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
+    unsafe $0.read(into: buffer!, count: count, flags: flags!, session: session)
+  }
 }

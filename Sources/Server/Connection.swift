@@ -21,7 +21,8 @@ final class Connection {
   let descriptor: Int32
   let address: String
   private let channel: Channel
-  private unowned let worker: Worker
+  /// It owns this connection in turn; the two let go of each other in `close`, at the latest.
+  private let worker: Worker
   private(set) var session: Session?
   private var life: Life
   private var certificateName: String?
@@ -156,12 +157,12 @@ final class Connection {
     case .success(let accepted): head = accepted
     case .failure(let refusal): return refuse(stream, refusal, session)
     }
-    guard let (number, method) = worker.methods[head.path] else {
+    guard let (number, method) = worker.shared.methods[head.path] else {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
     do {
       let caller = try admission.caller(
-        worker.callers, certificateName: certificateName, authorization: head.authorization)
+        worker.shared, certificateName: certificateName, authorization: head.authorization)
       let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
       try call.admit(methodNumber: number)
       if call.isStreaming {

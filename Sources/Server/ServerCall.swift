@@ -73,10 +73,10 @@ struct AdmissionCache {
   private var caller: Caller?
 
   mutating func caller(
-    _ table: CallerTable, certificateName: String?, authorization: [UInt8]
+    _ shared: Shared, certificateName: String?, authorization: [UInt8]
   ) throws(CallerRefusal) -> Caller {
     if let caller, self.authorization == authorization { return caller }
-    let found = try table.identify(certificateName: certificateName, authorization: authorization)
+    let found = try shared.callers.identify(certificateName: certificateName, authorization: authorization)
     self.authorization = authorization
     caller = found
     return found

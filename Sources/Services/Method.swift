@@ -11,8 +11,8 @@ internal import Identity
 package import Store
 package import Wire
 
-/// One served method. The table of them is the whole surface of the server.
-package struct Method: Sendable {
+/// One served method. The table of them is the whole surface of the server; calls only point into it.
+package final class Method: Sendable {
   /// `/package.Service/Method`.
   package let path: String
   package let messageBytesMax: Int

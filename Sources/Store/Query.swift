@@ -44,18 +44,40 @@ package struct AccountState: Hashable, Sendable {
 
 /// What a `Query` found; nil where there is nothing, or nothing was asked.
 package struct Facts: Hashable, Sendable {
-  package var idempotency: IdempotencyRecord?
-  package var session: SessionRecord?
-  package var sessionAccount: AccountState?
-  package var account: AccountState?
-  package var identityOwner: AccountState?
-  package var emailOwner: AccountState?
-  package var linkedEmailOwner: AccountState?
-  package var phoneOwner: AccountState?
-  package var pending: PendingRecord?
-  package var pendingAccount: AccountState?
+  @Held package var idempotency: IdempotencyRecord?
+  @Held package var session: SessionRecord?
+  @Held package var sessionAccount: AccountState?
+  @Held package var account: AccountState?
+  @Held package var identityOwner: AccountState?
+  @Held package var emailOwner: AccountState?
+  @Held package var linkedEmailOwner: AccountState?
+  @Held package var phoneOwner: AccountState?
+  @Held package var pending: PendingRecord?
+  @Held package var pendingAccount: AccountState?
   package var tokenSpent = false
   package var signingKeys: [SigningKeyRecord] = []
 
   package init() {}
+}
+
+/// Keeps a record outside of the struct that names it: most facts of a call are nil, and those that are not are handed
+/// from the backend to the decision as one pointer.
+@propertyWrapper package struct Held<Record: Hashable & Sendable>: Hashable, Sendable {
+  private final class Place: Sendable {
+    let record: Record
+    init(_ record: Record) { self.record = record }
+  }
+
+  private var place: Place?
+
+  package init(wrappedValue: Record?) { place = wrappedValue.map(Place.init) }
+
+  package var wrappedValue: Record? {
+    get { place?.record }
+    set { place = newValue.map(Place.init) }
+  }
+
+  package static func == (left: Held, right: Held) -> Bool { left.wrappedValue == right.wrappedValue }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
 }

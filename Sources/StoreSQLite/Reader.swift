@@ -12,7 +12,9 @@ final class Reader {
   init(path: String, options: Options) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
-    let ownerByIdentity = "SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.id = i.account_id"
+    let ownerByIdentity = """
+      SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
+      """
     begin = try connection.prepare("BEGIN")
     end = try connection.prepare("COMMIT")
     accountByID = try connection.prepare("\(account) WHERE a.id = ?")
@@ -21,9 +23,9 @@ final class Reader {
     accountByIdentity = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.subject = ?")
     accountByLinkedEmail = try connection.prepare(
       "\(ownerByIdentity) WHERE i.email = ? AND i.tier >= 1 ORDER BY i.linked_at LIMIT 1")
-    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_id = ?")
-    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_id = ?")
-    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_id = ?")
+    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_number = ?")
+    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_number = ?")
+    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_number = ?")
     session = try connection.prepare("SELECT \(SessionRecord.columns) FROM sessions WHERE id = ?")
     pending = try connection.prepare("SELECT \(PendingRecord.columns) FROM pendings WHERE digest = ?")
     idempotency = try connection.prepare("SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = ?")
@@ -83,13 +85,18 @@ final class Reader {
     var state = AccountState(account: row.account)
     let id = row.account.id
     if row.identityCount > 0 {
-      state.identities = try all(identities.bind(id), IdentityRecord.init)
+      state.identities = try all(identities.bind(row.number)) { row throws(Failure) in
+        try IdentityRecord(row, of: id)
+      }
       if state.identities.count > 1 { state.identities.sort { $0.linkedAt < $1.linkedAt } }
     }
     if row.factorCount > 0 {
-      state.factors = try all(factors.bind(id), FactorRecord.init).sorted { $0.enrolledAt < $1.enrolledAt }
+      state.factors = try all(factors.bind(row.number)) { row throws(Failure) in try FactorRecord(row, of: id) }
+      state.factors.sort { $0.enrolledAt < $1.enrolledAt }
     }
-    if row.unlinkCount > 0 { state.unlinks = try all(unlinks.bind(id), UnlinkRecord.init) }
+    if row.unlinkCount > 0 {
+      state.unlinks = try all(unlinks.bind(row.number)) { row throws(Failure) in UnlinkRecord(row, of: id) }
+    }
     return state
   }
 

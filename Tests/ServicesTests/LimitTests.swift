@@ -94,7 +94,8 @@ private let callFields: [TextField] = [
     CreateRequest(email: "a@example.com", password: "long enough", displayName: $0)
   },
   TextField(path: accounts + "Create", name: "photo_url", bytesMax: 2_048) { text in
-    let url = text.isEmpty ? "" : "https://" + String(decoding: text.utf8.dropFirst("https://".count), as: UTF8.self)
+    let scheme = "https://"
+    let url = text.isEmpty ? "" : scheme + String(decoding: text.utf8.dropFirst(scheme.utf8.count), as: UTF8.self)
     return CreateRequest(email: "a@example.com", password: "long enough", photoURL: url)
   },
   TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {

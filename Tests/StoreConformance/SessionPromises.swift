@@ -40,7 +40,7 @@ extension Promise {
       }
       try bench.equal(try await bench.loadSession("s"), bench.session("s", of: "ann", refresh: 1))
     },
-    Promise("a session is open until its idle end, its absolute end, or its closing, and not a moment longer") { bench in
+    Promise("a session is open until its idle end, its absolute end or its closing, no longer") { bench in
       try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
       try await expectOpen(bench, "s", until: 1000)
       try await bench.prepare(

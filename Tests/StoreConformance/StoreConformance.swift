@@ -31,7 +31,9 @@ package struct Promise: Sendable, CustomStringConvertible {
     await bench.store.close()
   }
 
-  package static let all: [Promise] = [accounts, credentials, sessions, pendings, records, changes, races].flatMap { $0 }
+  package static let all: [Promise] = [
+    accounts, credentials, sessions, pendings, records, changes, races,
+  ].flatMap { $0 }
 }
 
 package struct BrokenPromise: Error, CustomStringConvertible {

@@ -108,6 +108,7 @@ import Testing
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let folder = try Folder()
       let store = try SQLiteStore(path: folder.file)
+      folder.remove()
       Disk.failsToSync.store(true, ordering: .relaxed)
       _ = try? await store.commit(.insertAccount(AccountRecord("ann")))
     }

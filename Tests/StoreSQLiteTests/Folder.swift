@@ -14,7 +14,10 @@ final class Folder: Sendable {
     path = unsafe String(cString: made)
   }
 
-  deinit {
+  deinit { remove() }
+
+  /// For a process that will not live to see its end; open files stay usable.
+  func remove() {
     for name in ["store", "store-wal", "store-shm", "store.lock"] { _ = unsafe unlink("\(path)/\(name)") }
     _ = unsafe rmdir(path)
   }

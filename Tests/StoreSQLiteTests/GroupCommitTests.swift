@@ -121,7 +121,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `when a transaction is lost half way nobody is told of a commit that was none; the rest is tried alone`()
+  @Test func `when a transaction is lost half way no commit is told that was not, and each change is tried alone`()
     async throws
   {
     await (try SQLiteStore(path: folder.file)).close()
