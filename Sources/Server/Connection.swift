@@ -162,7 +162,7 @@ final class Connection {
     }
     do {
       let caller = try admission.caller(
-        worker.shared, certificateName: certificateName, authorization: head.authorization)
+        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
       let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
       try call.admit(methodNumber: number)
       if call.isStreaming {
