@@ -48,13 +48,9 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
       throw TLSError(setting: "tls", why: "libssl gives no context")
     }
+    // From here on `deinit` frees it, also where the next line throws.
     unsafe handle = context
-    do throws(TLSError) {
-      try unsafe TLSContext.configure(context, settings)
-    } catch {
-      unsafe SSL_CTX_free(context)
-      throw error
-    }
+    try unsafe TLSContext.configure(context, settings)
   }
 
   deinit { unsafe SSL_CTX_free(handle) }
