@@ -174,7 +174,7 @@ internal import CNghttp2
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe sink(context).beganFrame(header!.pointee)
+      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in

@@ -50,7 +50,8 @@ def frame(message: bytes) -> bytes:
 def prepare(home: Path, email: str) -> dict[str, Path]:
     """The request of each method, framed; and what nghttpd sends back, as long as the true answer."""
     names = [b"password", b"google.com"]
-    answers = [b"\x08\x01", b"\x08\x01" + b"".join(bytes([tag, len(name)]) + name for tag in (18, 26) for name in names)]
+    listed = b"".join(bytes([tag, len(name)]) + name for tag in (18, 26) for name in names)
+    answers = [b"\x08\x01", b"\x08\x01" + listed]
     address = email.encode()
     requests = [b"", b"\x0a" + bytes([len(address)]) + address]
     files = {}

@@ -17,7 +17,7 @@ package struct FetchProviders: Reading {
     case .email(let email):
       // Under enumeration protection nothing is even looked up, so that no clock tells one address from another.
       if call.mayFetchByEmail || !policy.emailEnumerationProtection {
-        query.email = email
+        query.waysIn = email
         query.includesLinkedEmail = policy.oneAccountPerEmail
       }
     case .pendingToken(let handle):
@@ -35,8 +35,8 @@ package struct FetchProviders: Reading {
 
   private func byEmail(_ facts: Facts) -> ProvidersAnswer {
     let policy = environment.policy
-    guard let owner = facts.emailOwner ?? facts.linkedEmailOwner else { return ProvidersAnswer() }
-    var waysIn = WaysIn(owner, policy)
+    guard let record = facts.waysIn else { return ProvidersAnswer() }
+    var waysIn = WaysIn(record, policy)
     // In duplicate mode an address names a password or a mailed link only: who else uses it at a provider is nobody's
     // to know.
     if !policy.oneAccountPerEmail { waysIn = waysIn.only([WaysIn.password, WaysIn.emailLink]) }
