@@ -75,10 +75,14 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor"]), tests("Reactor"),
+    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor", "CLinux"]), tests("Reactor", ["CLinux"]),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
-    tests("Admission", ["Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
-    tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"), tests("Server"),
+    tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
+    tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
+    tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
+    tests("Server", [
+      "Services", "HTTP2", "Identity", "Providers", "Admission", "Tokens", "Crypto", "Reactor", "Store",
+    ]),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],
   swiftLanguageModes: [.v6]

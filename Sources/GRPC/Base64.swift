@@ -26,7 +26,8 @@ package enum Base64 {
   private static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
     let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
     let digits = text.dropLast(padding)
-    guard padding <= 2, digits.count % 4 != 1 else { return false }
+    // Padding fills up the last group of four, or is left out altogether.
+    guard digits.count % 4 != 1, padding == 0 || (padding <= 2 && text.count % 4 == 0) else { return false }
     return digits.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -1,5 +1,5 @@
-/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so a
-/// head may be split at each of its bytes.
+/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so
+/// a head may be split at each of its bytes.
 struct Framing {
   private static let headBytes = 5
   private let bytesMax: Int

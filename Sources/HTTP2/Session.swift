@@ -17,6 +17,8 @@ internal import CNghttp2
   private let limits: SessionLimits
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
+  /// The first GOAWAY of a shutdown is to be followed by a PING.
+  private var pingsAfterNotice = false
 
   /// Fails only where memory does.
   package init?(_ limits: SessionLimits, nowMillis: Int64) {
@@ -68,7 +70,7 @@ internal import CNghttp2
       let bytes = unsafe nghttp2_session_mem_send(session, &frame)
       if bytes < 0 { return false }
       if bytes == 0 {
-        guard resetAnsweredEarly() else { return true }
+        guard submitFollowing() else { return true }
         continue
       }
       unsafe buffer.append(contentsOf: UnsafeBufferPointer(start: frame, count: bytes))
@@ -76,7 +78,10 @@ internal import CNghttp2
     return true
   }
 
-  package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 || !sink.answeredEarly.isEmpty || !greeting.isEmpty }
+  package var wantsToWrite: Bool {
+    if unsafe nghttp2_session_want_write(session) != 0 { return true }
+    return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
+  }
 
   /// nghttp2 has nothing more to hear or to say: close.
   package var isOver: Bool {
@@ -147,7 +152,8 @@ internal import CNghttp2
   /// answer tells that the peer has seen it.
   package func announceShutdown() {
     unsafe nghttp2_submit_shutdown_notice(session)
-    ping()
+    // nghttp2 would send the PING first, and its answer would tell nothing of the GOAWAY.
+    pingsAfterNotice = true
   }
 
   /// Second half: GOAWAY with the true last id; later streams are ignored.
@@ -186,15 +192,19 @@ internal import CNghttp2
 
   private func resume(_ stream: Stream) { unsafe nghttp2_session_resume_data(session, stream.id) }
 
-  /// A stream answered before the client ended its request is reset with NO_ERROR, but only after the trailers frame
-  /// was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1).
-  private func resetAnsweredEarly() -> Bool {
-    guard !sink.answeredEarly.isEmpty else { return false }
-    for id in sink.answeredEarly {
+  /// Submits what must not leave before everything else has left; false: nothing.
+  private func submitFollowing() -> Bool {
+    guard !sink.answeredEarly.isEmpty || pingsAfterNotice else { return false }
+    // A stream answered before the client ended its request is reset with NO_ERROR, but only after the trailers frame
+    // was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). One that has
+    // closed meanwhile hears nothing more (5.1).
+    for id in sink.answeredEarly where sink.stream(id) != nil {
       unsafe nghttp2_submit_rst_stream(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue)
     }
     sink.answeredEarly.removeAll(keepingCapacity: true)
+    if pingsAfterNotice { ping() }
+    pingsAfterNotice = false
     return true
   }
 

@@ -23,7 +23,8 @@ internal import CNghttp2
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
   private var lastID: Int32 = -1
-  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in silence.
+  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
+  /// silence.
   private var passedOver: [ClosedRange<Int32>] = []
 
   init(_ limits: SessionLimits, nowMillis: Int64) {

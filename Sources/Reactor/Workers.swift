@@ -8,7 +8,6 @@ package final class Workers: Sendable {
 
   private struct Queue {
     var waiting: [@Sendable () -> Void] = []
-    var idle = 0
     var closed = false
   }
 

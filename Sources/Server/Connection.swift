@@ -1,3 +1,4 @@
+internal import Admission
 internal import GRPC
 internal import HTTP2
 internal import Reactor
@@ -161,8 +162,7 @@ final class Connection {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
     do {
-      let caller = try admission.caller(
-        worker.shared, certificateName: certificateName, authorization: head.authorization)
+      let caller = try admitted(head, to: method)
       let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
       try call.admit(methodNumber: number)
       if call.isStreaming {
@@ -176,9 +176,21 @@ final class Connection {
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
       if !stream.ended { scheduleDeadline(call) }
-      if call.deadlineMillis <= worker.nowMillis { finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
+      if call.deadlineMillis <= worker.nowMillis {
+        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+      }
     } catch {
       session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+    }
+  }
+
+  private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
+    do throws(CallerRefusal) {
+      return try admission.caller(
+        worker.shared, certificateName: certificateName, authorization: head.authorization)
+    } catch {
+      guard method.access == .anyone else { throw error }
+      return .anyone
     }
   }
 

@@ -152,7 +152,8 @@ private final class LineWriter: Sendable {
         return false
       }
       if buffer.dropped > 0 {
-        buffer.bytes += Array("{\"level\":\"warning\",\"message\":\"log lines dropped\",\"count\":\(buffer.dropped)}\n".utf8)
+        let note = #"{"level":"warning","message":"log lines dropped","count":\#(buffer.dropped)}"#
+        buffer.bytes += Array((note + "\n").utf8)
         buffer.dropped = 0
       }
       buffer.bytes += line

@@ -53,7 +53,7 @@ final class ServerCall {
   var isStreaming: Bool { handler != nil }
 
   func admit(methodNumber: Int) throws {
-    guard method.isOpenToAll || context.caller.rights.include(methodNumber: methodNumber) else {
+    guard method.access != .right || context.caller.rights.include(methodNumber: methodNumber) else {
       throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
     }
   }

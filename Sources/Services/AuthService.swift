@@ -85,7 +85,7 @@ package struct AuthService: Sendable {
       let subject: Identity.FetchProvidersRequest
       switch request.subject {
       case .email(let address): subject = .email(try Shape.email(address, "email"))
-      case .pendingToken(let handle): 
+      case .pendingToken(let handle):
         subject = .pendingToken(try Shape.required(handle, "pending_token", bytesMax: Shape.handleBytesMax))
       case nil: throw Shape.invalid("subject", "It must be an address or a pending token.")
       }

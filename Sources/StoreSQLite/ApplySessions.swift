@@ -5,8 +5,8 @@ extension Writer {
     try connection.statement(
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
-        sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at,
-        closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
+        sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
+        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)

@@ -54,8 +54,9 @@ package struct Reauthenticate: Sendable {
     return .commit(Change([.guardSession(id: caller.session.id, at: now), write]), .secondFactor(required))
   }
 
-  /// A login of its own: a new session with its own id and `auth_time` now (check 99). The one that it was made in stays
-  /// as it was: other windows of the same person still hold its tokens, and being told UNAUTHENTICATED signs them out.
+  /// A login of its own: a new session with its own id and `auth_time` now (check 99). The one that it was made in
+  /// stays as it was: other windows of the same person still hold its tokens, and being told UNAUTHENTICATED signs them
+  /// out.
   private func open(
     _ verified: Verified, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {

@@ -76,7 +76,8 @@ package struct Settings: Sendable {
       reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
     }
     try reader.group("unidentified") { group throws(ConfigurationError) in
-      unidentifiedMayFetchByEmail = try group.flag("fetch_by_email", false, "unidentified callers may look up addresses")
+      unidentifiedMayFetchByEmail = try group.flag(
+        "fetch_by_email", false, "unidentified callers may look up addresses")
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
@@ -121,7 +122,8 @@ package struct Settings: Sendable {
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
-        "memory_kib", 19_456, 1_024...4_194_304, "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
+        "memory_kib", 19_456, 1_024...4_194_304,
+        "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
       passwordIterations = try group.integer("iterations", 2, 1...64, "Argon2id passes")
       passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one a core")
       limits.passwordWorkersQueueMax = try group.integer(

@@ -1,5 +1,5 @@
-// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so that
-// nothing the compiler puts between the call and the reading of errno can change it.
+// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so
+// that nothing the compiler puts between the call and the reading of errno can change it.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>

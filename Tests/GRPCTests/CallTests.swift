@@ -1,0 +1,126 @@
+import Testing
+
+@testable import GRPC
+
+@Test func `R18: a message is whole wherever its bytes were split`() {
+  let message = bytes("one message")
+  let request = framed(message)
+  for cut in 0...request.count {
+    var call = call()
+    let first = call.take(Array(request[..<cut]))
+    #expect(first == .wait, "cut at \(cut)")
+    #expect(call.bufferedBytes == (cut < request.count ? cut : 0))
+    #expect(call.take(Array(request[cut...]), ended: true) == .ready(message), "cut at \(cut)")
+  }
+}
+
+@Test func `R18: a message may come byte by byte`() {
+  var call = call()
+  for byte in framed(bytes("slow")) { #expect(call.take([byte]) == .wait) }
+  #expect(call.take([], ended: true) == .ready(bytes("slow")))
+}
+
+@Test func `R13: an empty message is a message`() {
+  var call = call()
+  #expect(call.take(framed([]), ended: true) == .ready([]))
+}
+
+@Test func `R13: several messages in one piece are cut in their order`() {
+  var call = call(streams: true)
+  let rest = framed(bytes("four"))
+  let piece = framed(bytes("one")) + framed([]) + framed(bytes("three")) + rest[..<7]
+  #expect(call.take(piece) == .messages([bytes("one"), [], bytes("three")], last: false))
+  #expect(call.bufferedBytes == 7)
+  #expect(call.take(Array(rest[7...]), ended: true) == .messages([bytes("four")], last: true))
+}
+
+@Test func `R17: a message of the limit is taken, one byte more gets RESOURCE_EXHAUSTED`() {
+  let message = [UInt8](repeating: 7, count: 64)
+  var edge = call(limit: 64)
+  #expect(edge.take(framed(message), ended: true) == .ready(message))
+  var past = call(limit: 64)
+  #expect(past.take(framed(message + [7]), ended: true) == .refused(.resourceExhausted))
+}
+
+@Test func `R17: a message that is too large is judged from its head, before any of it is held`() {
+  var call = call(limit: 64)
+  let head = frameHead(0, 1 << 32 - 1)
+  #expect(call.take(Array(head[..<4])) == .wait)
+  #expect(call.take([head[4]]) == .refused(.resourceExhausted))
+  #expect(call.bufferedBytes == 0)
+}
+
+@Test func `R17: the head of a second message is judged while the first is still whole`() {
+  var call = call(limit: 64, streams: true)
+  #expect(call.take(framed(bytes("fine")) + frameHead(0, 65)) == .refused(.resourceExhausted))
+}
+
+@Test func `R14: a flag byte other than 0 or 1 gets INTERNAL`() {
+  for flag in UInt8(2)...255 {
+    var call = call()
+    #expect(call.take(framed([], flag: flag), ended: true) == .refused(.internal), "flag \(flag)")
+  }
+}
+
+@Test func `R15: the compressed flag gets INTERNAL, for no encoding is agreed`() {
+  var call = call()
+  #expect(call.take(framed(bytes("x"), flag: 1), ended: true) == .refused(.internal))
+}
+
+@Test func `R19: a unary call without a message gets UNIMPLEMENTED, as the status document says`() {
+  var call = call()
+  #expect(call.take([], ended: true) == .refused(.unimplemented))
+}
+
+@Test func `R19: a unary call with two messages gets UNIMPLEMENTED, as the status document says`() {
+  var inOnePiece = call()
+  #expect(inOnePiece.take(framed([1]) + framed([2]), ended: true) == .refused(.unimplemented))
+  var oneByOne = call()
+  #expect(oneByOne.take(framed([1])) == .wait)
+  #expect(oneByOne.take(framed([2])) == .refused(.unimplemented))
+}
+
+@Test func `R20: an end inside a head or a message gets INTERNAL, unary or streaming`() {
+  let request = framed(bytes("cut"))
+  for cut in 1..<request.count {
+    for streams in [false, true] {
+      var call = call(streams: streams)
+      #expect(call.take(Array(request[..<cut]), ended: true) == .refused(.internal), "cut at \(cut)")
+    }
+  }
+  var after = call()
+  #expect(after.take(request + [0], ended: true) == .refused(.internal))
+}
+
+@Test func `R21: the end may come with the last bytes or by itself`() {
+  var together = call()
+  #expect(together.take(framed([1]), ended: true) == .ready([1]))
+  var apart = call()
+  #expect(apart.take(framed([1])) == .wait)
+  #expect(apart.take([], ended: true) == .ready([1]))
+}
+
+@Test func `a streaming call hands out each whole message once, and says when they were the last`() {
+  var call = call(streams: true)
+  #expect(call.take([]) == .wait)
+  #expect(call.take(framed([1])) == .messages([[1]], last: false))
+  #expect(call.take(framed([2]) + framed([3])) == .messages([[2], [3]], last: false))
+  #expect(call.take([], ended: true) == .messages([], last: true))
+}
+
+@Test func `a streaming call may end without a message`() {
+  var call = call(streams: true)
+  #expect(call.take([], ended: true) == .messages([], last: true))
+}
+
+@Test func `a call that is over hears no more`() {
+  var refused = call()
+  #expect(refused.take(framed([], flag: 9)) == .refused(.internal))
+  #expect(refused.take(framed([1]), ended: true) == .wait)
+  var answered = call()
+  #expect(answered.take(framed([1]), ended: true) == .ready([1]))
+  #expect(answered.take(framed([2]), ended: true) == .wait)
+  var streamed = call(streams: true)
+  #expect(streamed.take([], ended: true) == .messages([], last: true))
+  #expect(streamed.take(framed([1]), ended: true) == .wait)
+}

@@ -1,0 +1,192 @@
+import Testing
+
+@testable import HTTP2
+
+private let noError = ErrorCode.noError.rawValue
+/// RFC 9113 6.5.2.
+private let initialWindow: UInt8 = 4
+
+@Test func `A1: an answer is HEADERS, DATA, and trailers that end the stream`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  peer.session.respond(stream, head: head, body: [1, 2, 3], trailers: trailers)
+  let frames = peer.drain()
+  #expect(frames.map(\.kind) == [.headers, .data, .headers])
+  #expect(frames.map(\.endsStream) == [false, false, true])
+  #expect(frames.map(\.stream) == [1, 1, 1])
+  // RFC 7541: 8 is `:status: 200` of the static table.
+  #expect(frames[0].payload.first == 0x88)
+  #expect(frames[1].payload == [1, 2, 3])
+  #expect(stream.closedWith == .noError)
+}
+
+@Test func `A2: an immediate failure is one header block that ends the stream`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  let frames = peer.drain()
+  #expect(frames.map(\.kind) == [.headers])
+  #expect(frames[0].endsStream)
+  #expect(stream.isClosed)
+}
+
+@Test func `a stream is answered once: what follows the first answer is not sent`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  peer.session.start(stream, head)
+  #expect(peer.drain().map(\.kind) == [.headers])
+}
+
+@Test func `a large answer goes out in frames, as far as a client's window reaches, and whole in the end`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  let body = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+  peer.session.respond(stream, head: head, body: body, trailers: trailers)
+  let first = peer.drain().filter { $0.kind == .data }
+  #expect(first.reduce(0) { $0 + $1.payload.count } == 65_535)
+  #expect(stream.unsentBytes == 100_000 - 65_535)
+  #expect(peer.drain() == [], "nothing is said while the window is shut")
+  let rest = peer.ask(.windowUpdate(0, 100_000), .windowUpdate(1, 100_000))
+  #expect((first + rest).filter { $0.kind == .data }.flatMap(\.payload) == body)
+  #expect(rest.last?.kind == .headers && rest.last?.endsStream == true)
+  #expect(stream.unsentBytes == 0)
+}
+
+@Test func `a drain stops at the first frame past its bytes, and goes on where it stopped`() {
+  let peer = Peer()
+  for id in [1, 3, 5] as [Int32] { peer.session.respondTrailersOnly(peer.open(id, end: true), trailersOnly) }
+  var streams: [Int32] = []
+  for _ in 0..<3 {
+    let frames = peer.drain(bytesMax: 1)
+    #expect(frames.count == 1)
+    streams += frames.map(\.stream)
+  }
+  #expect(streams == [1, 3, 5])
+  #expect(peer.drain() == [])
+}
+
+// MARK: Answered before the client has ended
+
+@Test func `A6: a call answered early is reset with NO_ERROR, after its trailers`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.session.respond(stream, head: head, body: [1], trailers: trailers)
+  let frames = peer.drain()
+  #expect(frames.map(\.kind) == [.headers, .data, .headers, .reset])
+  #expect(frames.last == .reset(1, noError))
+  #expect(stream.closedWith == .noError)
+}
+
+@Test func `A6: a refusal in one header block is followed by the reset too`() {
+  let peer = Peer()
+  peer.session.respondTrailersOnly(peer.open(1), trailersOnly)
+  #expect(peer.drain().map(\.kind) == [.headers, .reset])
+}
+
+@Test func `A6: no reset comes before the trailers are out, however little is drained at a time`() {
+  let peer = Peer()
+  peer.session.respond(peer.open(1), head: head, body: [1], trailers: trailers)
+  let kinds = (0..<4).flatMap { _ in peer.drain(bytesMax: 1).map(\.kind) }
+  #expect(kinds == [.headers, .data, .headers, .reset])
+  #expect(peer.drain() == [])
+}
+
+@Test func `A6: no reset comes while a client's window holds the answer back`() {
+  let peer = Peer(settings: [(initialWindow, 10)])
+  peer.session.respond(peer.open(1), head: head, body: [UInt8](repeating: 0, count: 15), trailers: trailers)
+  #expect(peer.drain().map(\.kind) == [.headers, .data])
+  #expect(peer.ask(.windowUpdate(1, 10)).map(\.kind) == [.data, .headers, .reset])
+}
+
+@Test func `A6: a client that ends in time is not reset`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  #expect(peer.drain(bytesMax: 1).map(\.kind) == [.headers])
+  #expect(peer.ask(.data(1, end: true)) == [])
+  #expect(stream.closedWith == .noError)
+  #expect(!peer.session.wantsToWrite)
+}
+
+@Test func `a call that is reset says nothing more`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.session.start(stream, head)
+  peer.session.send(stream, [1, 2])
+  peer.session.reset(stream, .internalError)
+  #expect(peer.drain() == [.reset(1, ErrorCode.internalError.rawValue)])
+  #expect(stream.closedWith == .internalError)
+}
+
+// MARK: Streaming
+
+@Test func `messages of a stream go out as they come, and nothing is said between them`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.session.start(stream, head)
+  #expect(peer.drain().map(\.kind) == [.headers])
+  #expect(!peer.session.wantsToWrite)
+  for message in [[1], [2, 3], [4]] as [[UInt8]] {
+    peer.session.send(stream, message)
+    #expect(peer.session.wantsToWrite)
+    #expect(peer.drain() == [.data(1, message)])
+    #expect(!peer.session.wantsToWrite)
+  }
+  peer.send(.data(1, end: true))
+  peer.session.finish(stream, trailers)
+  let last = peer.drain()
+  #expect(last.last?.kind == .headers && last.last?.endsStream == true)
+  #expect(!last.contains { !$0.payload.isEmpty && $0.kind == .data })
+  #expect(stream.isClosed)
+}
+
+@Test func `a stream may end without a message, and with its last`() {
+  let peer = Peer()
+  let empty = peer.open(1, end: true)
+  peer.session.start(empty, head)
+  peer.session.finish(empty, trailers)
+  #expect(peer.drain().filter { $0.kind == .headers }.map(\.endsStream) == [false, true])
+  let short = peer.open(3, end: true)
+  peer.session.start(short, head)
+  peer.session.send(short, [1])
+  peer.session.finish(short, trailers)
+  #expect(peer.drain().map(\.kind) == [.headers, .data, .headers])
+}
+
+@Test func `messages wait for the client's window, in their order, and are counted meanwhile`() {
+  let peer = Peer(settings: [(initialWindow, 3)])
+  let stream = peer.open(1, end: true)
+  peer.session.start(stream, head)
+  peer.session.send(stream, [1, 2])
+  peer.session.send(stream, [3, 4])
+  #expect(peer.drain().filter { $0.kind == .data }.flatMap(\.payload) == [1, 2, 3])
+  peer.session.send(stream, [5])
+  #expect(stream.unsentBytes == 2)
+  #expect(peer.drain() == [])
+  #expect(peer.ask(.windowUpdate(1, 9)).flatMap(\.payload) == [4, 5])
+  #expect(stream.unsentBytes == 0)
+}
+
+@Test func `one client that takes nothing holds no other stream back`() {
+  let peer = Peer(settings: [(initialWindow, 5)])
+  peer.session.respond(peer.open(1, end: true), head: head, body: [1, 2, 3, 4, 5, 6], trailers: trailers)
+  peer.session.respond(peer.open(3, end: true), head: head, body: [7], trailers: trailers)
+  let frames = peer.drain()
+  #expect(frames.filter(\.endsStream).map(\.stream) == [3])
+}
+
+@Test func `what leaves is noted, for it forgives pings`() {
+  let peer = Peer()
+  _ = peer.ask(.ping())
+  #expect(!peer.sink.sentReply, "the echo of a ping is no answer")
+  let stream = peer.open(1)
+  peer.session.start(stream, head)
+  _ = peer.drain()
+  #expect(peer.sink.sentReply)
+  peer.sink.sentReply = false
+  peer.session.send(stream, [1])
+  _ = peer.drain()
+  #expect(peer.sink.sentReply)
+}

@@ -1,0 +1,191 @@
+import Testing
+
+@testable import HTTP2
+
+/// Round numbers, all different, so that a mix-up shows.
+private let limits = {
+  var limits = Life.Limits()
+  limits.pingIntervalWithCallsMillis = 60
+  limits.pingIntervalIdleMillis = 300
+  limits.idleMillis = 9_000
+  limits.ageMillis = 40_000
+  limits.keepaliveMillis = 3_000
+  limits.keepaliveTimeoutMillis = 200
+  limits.graceMillis = 5_000
+  limits.noticeMillis = 10
+  return limits
+}()
+
+private let tooManyPings = Life.Step.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
+
+/// A connection that was opened at 0 and is now in one of its states.
+private enum State: CaseIterable {
+  case open, awaitingPing, announced, goingAway
+
+  /// At `reachedMillis`.
+  var life: Life {
+    var life = Life(limits, nowMillis: 0, jitter: 0)
+    switch self {
+    case .open: break
+    case .awaitingPing: _ = life.due(nowMillis: 3_000, callsOpen: true)
+    case .announced: _ = life.drain(nowMillis: 3_000)
+    case .goingAway:
+      _ = life.drain(nowMillis: 3_000)
+      _ = life.noticed(nowMillis: 3_000)
+    }
+    return life
+  }
+}
+
+@Test(arguments: zip(State.allCases, [true, true, false, false]))
+private func `a connection is open until it was told to go`(state: State, isOpen: Bool) {
+  #expect(state.life.isOpen == isOpen)
+}
+
+@Test(arguments: zip(State.allCases, [Life.Step.announceShutdown, .announceShutdown, .nothing, .nothing]))
+private func `A10: a drain announces the shutdown, once`(state: State, step: Life.Step) {
+  var life = state.life
+  #expect(life.drain(nowMillis: 3_001) == step)
+  #expect(!life.isOpen)
+  #expect(life.drain(nowMillis: 3_002) == .nothing)
+}
+
+@Test(arguments: zip(State.allCases, [Life.Step.nothing, .nothing, .shutDown, .nothing]))
+private func `A10: the second GOAWAY follows the answer to the PING that was sent with the first`(
+  state: State, step: Life.Step
+) {
+  var life = state.life
+  #expect(life.noticed(nowMillis: 3_005) == step)
+}
+
+@Test(arguments: State.allCases)
+private func `what is read, used or pinged changes nothing of a connection's phase`(state: State) {
+  var life = state.life
+  life.read(nowMillis: 3_001)
+  life.used(nowMillis: 3_001)
+  #expect(life.pinged(nowMillis: 3_001, callsOpen: true) == .nothing)
+  #expect(life.isOpen == state.life.isOpen)
+  #expect(life.due(nowMillis: 3_002, callsOpen: true) == .nothing)
+}
+
+@Test func `the second GOAWAY is not waited for longer than the notice`() {
+  var life = State.announced.life
+  #expect(life.nextMillis(callsOpen: true) == 3_010)
+  #expect(life.due(nowMillis: 3_009, callsOpen: false) == .nothing)
+  #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown)
+  #expect(life.due(nowMillis: 3_010, callsOpen: true) == .nothing)
+}
+
+@Test func `a connection that goes away closes with its last call`() {
+  var life = State.goingAway.life
+  #expect(life.due(nowMillis: 3_001, callsOpen: true) == .nothing)
+  #expect(life.due(nowMillis: 3_001, callsOpen: false) == .close)
+}
+
+@Test func `a connection that goes away gives its calls the grace and no more`() {
+  var life = State.goingAway.life
+  #expect(life.nextMillis(callsOpen: true) == 8_000)
+  #expect(life.due(nowMillis: 7_999, callsOpen: true) == .nothing)
+  #expect(life.due(nowMillis: 8_000, callsOpen: true) == .close)
+}
+
+// MARK: Pings of the client (gRFC A8)
+
+@Test(arguments: State.allCases)
+private func `A11: two strikes are forgiven, the third ends the connection, in every state`(state: State) {
+  var life = state.life
+  #expect(life.pinged(nowMillis: 3_100, callsOpen: true) == .nothing, "the first of all is no strike")
+  #expect(life.pinged(nowMillis: 3_101, callsOpen: true) == .nothing)
+  #expect(life.pinged(nowMillis: 3_102, callsOpen: true) == .nothing)
+  #expect(life.pinged(nowMillis: 3_103, callsOpen: true) == tooManyPings)
+  #expect(life.pinged(nowMillis: 3_104, callsOpen: true) == tooManyPings)
+}
+
+@Test(arguments: [(true, 60), (false, 300)] as [(Bool, Int64)])
+func `A11: a ping at the interval is no strike, a millisecond sooner it is`(callsOpen: Bool, interval: Int64) {
+  var punctual = Life(limits, nowMillis: 0, jitter: 0)
+  for count in 0..<50 {
+    #expect(punctual.pinged(nowMillis: Int64(count) * interval, callsOpen: callsOpen) == .nothing, "ping \(count)")
+  }
+  var hasty = Life(limits, nowMillis: 0, jitter: 0)
+  for count in 0..<3 { _ = hasty.pinged(nowMillis: Int64(count) * (interval - 1), callsOpen: callsOpen) }
+  #expect(hasty.pinged(nowMillis: 3 * (interval - 1), callsOpen: callsOpen) == tooManyPings)
+}
+
+@Test func `A11: strikes are not forgiven by waiting`() {
+  var life = Life(limits, nowMillis: 0, jitter: 0)
+  for at in [0, 1, 2, 1_000, 2_000] as [Int64] { #expect(life.pinged(nowMillis: at, callsOpen: true) == .nothing) }
+  #expect(life.pinged(nowMillis: 2_001, callsOpen: true) == tooManyPings)
+}
+
+@Test func `A11: an answer forgives all strikes, and the ping after it is the first again`() {
+  var life = Life(limits, nowMillis: 0, jitter: 0)
+  for _ in 0..<10 {
+    for at in 0..<3 as Range<Int64> { #expect(life.pinged(nowMillis: at, callsOpen: true) == .nothing) }
+    life.used(nowMillis: 3)
+  }
+}
+
+// MARK: Idle, age, keepalive
+
+/// A connection that hears something all the time, so that keepalive has no part.
+private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
+  var life = Life(limits, nowMillis: 0, jitter: jitter)
+  life.read(nowMillis: nowMillis)
+  return life
+}
+
+@Test func `an idle connection is told to go at its limit, not before`() {
+  var life = lively(until: 8_999)
+  #expect(life.nextMillis(callsOpen: false) == 9_000)
+  #expect(life.due(nowMillis: 8_999, callsOpen: false) == .nothing)
+  #expect(life.due(nowMillis: 9_000, callsOpen: false) == .announceShutdown)
+}
+
+@Test func `a connection with calls is not idle, and use begins the time anew`() {
+  var life = lively(until: 9_000)
+  #expect(life.due(nowMillis: 9_000, callsOpen: true) == .nothing)
+  life.used(nowMillis: 9_000)
+  life.read(nowMillis: 17_999)
+  #expect(life.due(nowMillis: 17_999, callsOpen: false) == .nothing)
+  #expect(life.due(nowMillis: 18_000, callsOpen: false) == .announceShutdown)
+}
+
+@Test(arguments: [(0, 40_000), (1, 44_000), (-1, 36_000), (0.5, 42_000)] as [(Double, Int64)])
+func `a connection goes at its age, spread by ten percent, calls or not`(jitter: Double, ageMillis: Int64) {
+  var life = lively(jitter: jitter, until: ageMillis - 1)
+  #expect(life.nextMillis(callsOpen: true) == ageMillis)
+  #expect(life.due(nowMillis: ageMillis - 1, callsOpen: true) == .nothing)
+  #expect(life.due(nowMillis: ageMillis, callsOpen: true) == .announceShutdown)
+}
+
+@Test(arguments: [true, false])
+func `a silent connection is pinged, and closed when the ping stays unanswered`(callsOpen: Bool) {
+  var life = Life(limits, nowMillis: 0, jitter: 0)
+  #expect(life.nextMillis(callsOpen: callsOpen) == 3_000)
+  #expect(life.due(nowMillis: 2_999, callsOpen: callsOpen) == .nothing)
+  #expect(life.due(nowMillis: 3_000, callsOpen: callsOpen) == .ping)
+  #expect(life.nextMillis(callsOpen: callsOpen) == 3_200)
+  #expect(life.due(nowMillis: 3_199, callsOpen: callsOpen) == .nothing, "one ping is enough")
+  #expect(life.due(nowMillis: 3_200, callsOpen: callsOpen) == .close)
+}
+
+@Test func `whatever is read answers our ping`() {
+  var life = State.awaitingPing.life
+  life.read(nowMillis: 3_199)
+  #expect(life.nextMillis(callsOpen: true) == 6_199)
+  #expect(life.due(nowMillis: 3_200, callsOpen: true) == .nothing)
+  #expect(life.due(nowMillis: 6_199, callsOpen: true) == .ping)
+}
+
+@Test(arguments: State.allCases, [true, false])
+private func `asked at the moment it named, a connection has something to do; asked before, nothing`(
+  state: State, callsOpen: Bool
+) {
+  var life = state.life
+  // A connection that goes away without calls is over at once, and asked at each change of their number.
+  guard state != .goingAway || callsOpen else { return }
+  let next = life.nextMillis(callsOpen: callsOpen)
+  #expect(life.due(nowMillis: next - 1, callsOpen: callsOpen) == .nothing)
+  #expect(life.due(nowMillis: next, callsOpen: callsOpen) != .nothing)
+}

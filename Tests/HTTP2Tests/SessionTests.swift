@@ -1,0 +1,275 @@
+import Testing
+
+@testable import HTTP2
+
+@Test func `SETTINGS come first and unasked, with every limit, then the connection's window`() throws {
+  var limits = SessionLimits()
+  limits.streamsMax = 70_000
+  let session = try #require(Session(limits, nowMillis: 0))
+  #expect(session.wantsToWrite)
+  var bytes: [UInt8] = []
+  #expect(session.drain(into: &bytes, bytesMax: .max))
+  let frames = Frame.parse(bytes)
+  #expect(
+    frames == [
+      .settings([(3, 70_000), (4, 65_536), (6, 16_384), (8, 0)]), .windowUpdate(0, 1_048_576 - 65_535),
+    ])
+  #expect(!session.wantsToWrite)
+}
+
+@Test func `a stream of bytes that is not HTTP/2 is the end of the connection`() throws {
+  let session = try #require(Session(SessionLimits(), nowMillis: 0))
+  let bytes = Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+  let isAlive = unsafe bytes.withUnsafeBytes { unsafe session.feed($0, nowMillis: 0) }
+  #expect(!isAlive)
+}
+
+@Test func `a request is reported with its fields in order, its body and its end`() throws {
+  let peer = Peer()
+  peer.send(.headers(1, Frame.request + [("x", "1"), ("x", "2"), ("blank", " 3 ")]))
+  let stream = try #require(peer.sink.takeTouched().first)
+  #expect(stream.id == 1)
+  #expect(stream.headersComplete && !stream.ended)
+  #expect(
+    stream.headers.text == [
+      ":method: POST", ":scheme: https", ":path: /a.B/C", ":authority: localhost", "te: trailers", "x: 1", "x: 2",
+      "blank:  3 ",
+    ])
+  peer.send(.data(1, [1, 2]), .data(1, [3], end: true))
+  #expect(stream.ended)
+  #expect(stream.takeBody() == [1, 2, 3])
+  #expect(stream.takeBody() == [])
+}
+
+@Test func `R18: the session hears the same however the bytes were split`() throws {
+  let peer = Peer()
+  let frames = Frame.headers(1).bytes + Frame.data(1, [1, 2, 3]).bytes + Frame.data(1, [4], end: true).bytes
+  for byte in frames { #expect(peer.feed([byte]) == true) }
+  let stream = try #require(peer.sink.stream(1))
+  #expect(stream.headers.count == Frame.request.count)
+  #expect(stream.ended)
+  #expect(stream.takeBody() == [1, 2, 3, 4])
+}
+
+@Test func `R21: the end may come on HEADERS, on the last DATA or as empty DATA`() {
+  let peer = Peer()
+  #expect(peer.open(1, end: true).ended)
+  let second = peer.open(3)
+  peer.send(.data(3, [1], end: true))
+  #expect(second.ended)
+  let third = peer.open(5)
+  peer.send(.data(5, [1]))
+  #expect(!third.ended)
+  peer.send(.data(5, end: true))
+  #expect(third.ended)
+}
+
+@Test func `R22: trailers of a request end it and are not heard`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.send(.data(1, [1]), .headers(1, [("grpc-timeout", "1S")], end: true))
+  #expect(stream.ended)
+  #expect(stream.headers.count == Frame.request.count)
+}
+
+@Test func `a stream on which much happened is listed once, and again when more comes`() {
+  let peer = Peer()
+  peer.send(.headers(3), .headers(5), .data(3, [1]), .data(5, [1]), .data(3, [2]))
+  #expect(peer.sink.takeTouched().map(\.id) == [3, 5])
+  #expect(peer.sink.takeTouched().isEmpty)
+  peer.send(.data(5, [2]))
+  #expect(peer.sink.takeTouched().map(\.id) == [5])
+}
+
+@Test func `A8: a reset of the client closes the stream with its code`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  _ = peer.sink.takeTouched()
+  peer.send(.reset(1, ErrorCode.cancel.rawValue))
+  #expect(stream.closedWith == .cancel)
+  #expect(peer.sink.takeTouched().map(\.id) == [1])
+  #expect(peer.sink.streamCount == 0)
+  #expect(peer.sink.stream(1) == nil)
+}
+
+@Test func `a stream that has closed is let go, and so are those of a session that ends`() {
+  weak var closed: Stream?
+  weak var open: Stream?
+  weak var sink: Sink?
+  do {
+    let peer = Peer()
+    closed = peer.open(1)
+    open = peer.open(3)
+    sink = peer.sink
+    if let open { peer.session.respond(open, head: head, body: [1], trailers: trailers) }
+    _ = peer.sink.takeTouched()
+    peer.send(.reset(1))
+    #expect(closed != nil && open != nil)
+    _ = peer.sink.takeTouched()
+    #expect(closed == nil && open != nil)
+  }
+  #expect(open == nil)
+  #expect(sink == nil)
+}
+
+@Test func `whatever is said on a stream that has closed is dropped`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.send(.reset(1))
+  peer.session.respond(stream, head: head, body: [1], trailers: trailers)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  peer.session.send(stream, [1])
+  peer.session.finish(stream, trailers)
+  peer.session.reset(stream, .cancel)
+  #expect(peer.drain() == [])
+  #expect(peer.ask(.ping()) == [.ping(ack: true)], "the connection is unharmed")
+}
+
+// MARK: Streams past the limit
+
+@Test func `A9: a stream past the limit is refused, and the connection and its streams live`() throws {
+  let peer = Peer()
+  for index in 0..<100 as Range<Int32> { _ = peer.open(1 + 2 * index) }
+  #expect(peer.drain() == [])
+  #expect(peer.ask(.headers(201)) == [.reset(201, ErrorCode.refusedStream.rawValue)])
+  #expect(peer.sink.stream(201) == nil)
+  #expect(peer.sink.streamCount == 100)
+  let first = try #require(peer.sink.stream(1))
+  peer.session.respondTrailersOnly(first, trailersOnly)
+  #expect(peer.drain().map(\.kind) == [.headers, .reset])
+  #expect(peer.open(203).headersComplete, "a place is free again")
+}
+
+@Test func `A9: what comes on a refused stream costs nobody's window`() {
+  let peer = Peer { $0.streamsMax = 1 }
+  _ = peer.open(1)
+  peer.send(.headers(3))
+  peer.pour(600_000, into: 3)
+  #expect(peer.sink.takeTouched().map(\.id) == [1])
+  let frames = peer.drain()
+  #expect(frames.filter { $0.kind == .reset } == [.reset(3, ErrorCode.refusedStream.rawValue)])
+  #expect(frames.contains { $0.kind == .windowUpdate && $0.stream == 0 })
+  #expect(!frames.contains { $0.kind == .goAway })
+}
+
+@Test func `A9: a client that has not yet seen our SETTINGS is refused streams without reproach`() {
+  let peer = Peer(acknowledges: false)
+  for index in 0..<100 as Range<Int32> { _ = peer.open(1 + 2 * index) }
+  for index in 100..<400 as Range<Int32> {
+    #expect(peer.ask(.headers(1 + 2 * index)) == [.reset(1 + 2 * index, ErrorCode.refusedStream.rawValue)])
+  }
+  #expect(peer.sink.streamCount == 100)
+}
+
+@Test func `A9: a client that knows the limit and goes on past it is told to calm down`() throws {
+  let peer = Peer()
+  for index in 0..<150 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
+  #expect(!peer.drain().contains { $0.kind == .goAway })
+  let farewell = try #require(peer.ask(.headers(301)).first { $0.kind == .goAway })
+  #expect(farewell.number(at: 4) == ErrorCode.enhanceYourCalm.rawValue)
+  #expect(Array(farewell.payload[8...]) == Array("too_many_stream_errors".utf8))
+  #expect(peer.session.isOver)
+}
+
+// MARK: Header lists
+
+/// Fields whose list counts so many bytes (RFC 9113 6.5.2: name + value + 32 each).
+private func fields(listBytes: Int) -> [(String, String)] {
+  let used = Frame.request.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 32 }
+  return Frame.request + [("x", String(repeating: "y", count: listBytes - used - 33))]
+}
+
+@Test func `R11: a header list of the limit is taken, one byte more is not, and the connection stays`() throws {
+  let peer = Peer()
+  peer.send(.headers(1, fields(listBytes: 16_384)))
+  let edge = try #require(peer.sink.stream(1))
+  #expect(!edge.headersTooLarge)
+  #expect(edge.headers.count == 6)
+  peer.send(.headers(3, fields(listBytes: 16_385)))
+  let past = try #require(peer.sink.stream(3))
+  #expect(past.headersComplete && past.headersTooLarge)
+  #expect(past.headers.count == 0, "what is too large is not held")
+  #expect(peer.drain() == [])
+  #expect(!peer.open(5).headersTooLarge)
+}
+
+@Test func `R11: so many fields are taken, one more is not, and the connection stays`() throws {
+  let peer = Peer()
+  let more = (0..<60).map { ("x\($0)", "") }
+  peer.send(.headers(1, Frame.request + more[..<59]), .headers(3, Frame.request + more))
+  let edge = try #require(peer.sink.stream(1))
+  #expect(!edge.headersTooLarge)
+  #expect(edge.headers.count == 64)
+  let past = try #require(peer.sink.stream(3))
+  #expect(past.headersTooLarge)
+  #expect(past.headers.count == 0)
+  #expect(!peer.open(5).headersTooLarge)
+}
+
+@Test func `R11: a list that is too large stays so, whatever small fields follow`() throws {
+  let peer = Peer()
+  peer.send(.headers(1, fields(listBytes: 16_385) + [("a", "b")]))
+  let stream = try #require(peer.sink.stream(1))
+  #expect(stream.headersTooLarge)
+  #expect(stream.headers.count == 0)
+}
+
+// MARK: The connection
+
+@Test func `A11: a PING is echoed and counted; an answer to ours is told from it`() {
+  let peer = Peer()
+  #expect(peer.ask(.ping([8, 7, 6, 5, 4, 3, 2, 1])) == [.ping([8, 7, 6, 5, 4, 3, 2, 1], ack: true)])
+  #expect(peer.sink.pingsReceived == 1)
+  #expect(!peer.sink.pingAcknowledged)
+  peer.session.ping()
+  let ours = peer.drain()
+  #expect(ours.map(\.kind) == [.ping])
+  peer.send(.ping(ours[0].payload, ack: true))
+  #expect(peer.sink.pingAcknowledged)
+  #expect(peer.sink.pingsReceived == 1)
+}
+
+@Test func `A10: a shutdown says GOAWAY twice, and a call that crossed the first is served`() throws {
+  let peer = Peer()
+  let early = peer.open(1, end: true)
+  peer.session.announceShutdown()
+  let notice = peer.drain()
+  #expect(notice.map(\.kind) == [.goAway, .ping])
+  #expect(notice[0].number() == UInt32(Int32.max))
+  #expect(notice[0].number(at: 4) == ErrorCode.noError.rawValue)
+  let crossing = peer.open(3, end: true)
+  peer.send(.ping(notice[1].payload, ack: true))
+  #expect(peer.sink.pingAcknowledged)
+  peer.session.shutDown()
+  let last = peer.drain()
+  #expect(last.map(\.kind) == [.goAway])
+  #expect(last[0].number() == 3)
+  peer.send(.headers(5, end: true))
+  #expect(peer.sink.stream(5) == nil, "later streams are ignored, and safe to send again elsewhere")
+  for stream in [early, crossing] {
+    #expect(!peer.session.isOver)
+    peer.session.respond(stream, head: head, body: [1], trailers: trailers)
+    #expect(peer.drain().map(\.kind) == [.headers, .data, .headers])
+  }
+  #expect(peer.session.isOver)
+}
+
+@Test func `a client's GOAWAY ends the connection after its last stream`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  peer.send(Frame(kind: .goAway, payload: big(0) + big(0)))
+  #expect(!peer.session.isOver)
+  peer.session.respondTrailersOnly(stream, trailersOnly)
+  #expect(peer.drain().map(\.kind) == [.headers])
+  #expect(peer.session.isOver)
+}
+
+@Test func `a fault is told with its code and its words, and ends the connection as soon as it is written`() {
+  let peer = Peer()
+  _ = peer.open(1)
+  peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
+  #expect(!peer.session.isOver)
+  let frames = peer.drain().filter { $0.kind == .goAway }
+  #expect(frames.first?.payload == big(1) + big(11) + Array("too_many_pings".utf8))
+  #expect(peer.session.isOver)
+}

@@ -1,0 +1,79 @@
+import CLinux
+import Testing
+
+@testable import Reactor
+
+/// A client that has connected to a port of loopback.
+private func client(of port: UInt16) throws -> Int32 {
+  let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  try #require(descriptor >= 0)
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_port = port.bigEndian
+  address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+  let result = unsafe withUnsafePointer(to: &address) {
+    unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+    }
+  }
+  try #require(result == 0)
+  return descriptor
+}
+
+private enum Accepted: Equatable {
+  case connection(String)
+  case skipped
+  case none
+}
+
+/// Accepts, and closes what was accepted.
+private func accept(_ listening: Listening) -> Accepted {
+  switch listening.accept() {
+  case .connection(let descriptor, let address):
+    lk_close(descriptor)
+    return .connection(address)
+  case .skipped: return .skipped
+  case .none: return .none
+  }
+}
+
+@Test func `connections are taken with their address until none waits`() throws {
+  let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
+  let listening = Listening(socket)
+  #expect(accept(listening) == .none)
+  let clients = try (0..<3).map { _ in try client(of: socket.port) }
+  for _ in clients { #expect(accept(listening) == .connection("127.0.0.1")) }
+  #expect(accept(listening) == .none)
+  for client in clients { lk_close(client) }
+}
+
+@Test func `an address that is no literal, or a port that is taken, is told with its errno`() throws {
+  #expect(throws: SystemError(code: EINVAL, call: "listen on localhost port 0")) {
+    try BoundSocket(address: "localhost", port: 0, backlog: 8)
+  }
+  let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
+  let listening = Listening(socket)
+  #expect(throws: SystemError(code: EADDRINUSE, call: "listen on 127.0.0.1 port \(socket.port)")) {
+    try BoundSocket(address: "127.0.0.1", port: socket.port, backlog: 8)
+  }
+  #expect(accept(listening) == .none)
+}
+
+@Test func `without a free descriptor connections are turned away, one by one, and the queue is emptied`() async {
+  // In a process of its own: the limit is the process's.
+  await #expect(processExitsWith: .success) {
+    let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
+    let listening = Listening(socket)
+    for _ in 0..<3 { _ = try client(of: socket.port) }
+    var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+    let result = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    try #require(result == 0)
+    var held: [Int32] = []
+    while case let copy = dup(0), copy >= 0 { held.append(copy) }
+    #expect(accept(listening) == .skipped)
+    #expect(accept(listening) == .skipped)
+    lk_close(try #require(held.last))
+    #expect(accept(listening) == .connection("127.0.0.1"))
+    #expect(accept(listening) == .none)
+  }
+}

@@ -1,0 +1,34 @@
+import CLinux
+import Testing
+
+@testable import Reactor
+
+@Test func `signals that end the server are told from the one that reloads it`() async {
+  // In a process of its own: signals stay blocked.
+  await #expect(processExitsWith: .success) {
+    blockSignals()
+    for (signal, meaning) in [(SIGTERM, ServerSignal.terminate), (SIGHUP, .reload), (SIGINT, .terminate)] {
+      raise(signal)
+      #expect(waitForSignal() == meaning)
+    }
+  }
+}
+
+@Test func `a file is read whole up to the limit, and not at all past it`() throws {
+  let path = "/proc/sys/kernel/ostype"
+  #expect(readFile(path, bytesMax: 6) == Array("Linux\n".utf8))
+  #expect(readFile(path, bytesMax: 5) == nil)
+  #expect(readFile("/proc/no such file", bytesMax: 5) == nil)
+  #expect(readFile("/dev/null", bytesMax: 0) == [])
+}
+
+@Test func `a thread may wait for what runs elsewhere, and gets its value or its error`() async throws {
+  struct Refused: Error {}
+  let (value, failure) = await withCheckedContinuation { continuation in
+    startThread(named: "waits") {
+      continuation.resume(returning: (waitFor { 5 }, waitFor { () async throws -> Int in throw Refused() }))
+    }
+  }
+  #expect(try value.get() == 5)
+  #expect(throws: Refused.self) { try failure.get() }
+}

@@ -1,0 +1,95 @@
+import CLinux
+import Testing
+
+@testable import Reactor
+
+/// Work that says when it began and ends when it is let.
+private final class Gate: Sendable {
+  private let began = Notes<Bool>()
+  let open = Wakeups()
+
+  var isReached: Bool { !began.all.isEmpty }
+
+  @Sendable func pass() {
+    began.add(true)
+    open.wait()
+  }
+}
+
+private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) }
+
+@Test func `work runs on a thread of its own and brings its value`() async throws {
+  let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0)
+  defer { workers.close(count: 1) }
+  let (thread, value) = try await workers.run { (currentThread(), 6 * 7) }
+  #expect(value == 42)
+  #expect(thread != currentThread())
+}
+
+@Test func `a full queue refuses at once; a free place in it takes work again`() async throws {
+  let workers = Workers(name: "w", count: 1, queueMax: 2, niceness: 0)
+  defer { workers.close(count: 1) }
+  let gate = Gate()
+  async let running: Void = workers.run(gate.pass)
+  #expect(await eventually { gate.isReached })
+  async let first = workers.run { 1 }
+  async let second = workers.run { 2 }
+  #expect(await eventually { workers.queued == 2 })
+  await #expect(throws: Workers.Full.self) { try await workers.run { 3 } }
+  #expect(workers.queued == 2)
+  gate.open.signal()
+  try await running
+  #expect(try await first == 1)
+  #expect(try await second == 2)
+  #expect(try await workers.run { 4 } == 4)
+}
+
+@Test func `workers run side by side`() async throws {
+  let workers = Workers(name: "w", count: 2, queueMax: 8, niceness: 0)
+  defer { workers.close(count: 2) }
+  let (one, other) = (Gate(), Gate())
+  async let first: Void = workers.run(one.pass)
+  async let second: Void = workers.run(other.pass)
+  #expect(await eventually { one.isReached && other.isReached })
+  one.open.signal()
+  other.open.signal()
+  _ = try await (first, second)
+}
+
+@Test func `workers stand behind the reactors, and only they`() async throws {
+  let workers = Workers(name: "w", count: 1, queueMax: 1, niceness: 10)
+  defer { workers.close(count: 1) }
+  let ours = niceness()
+  #expect(try await workers.run { niceness() } == 10)
+  #expect(niceness() == ours)
+}
+
+@Test func `workers that are closed finish what is queued, refuse the rest and end`() async throws {
+  weak var weakly: Workers?
+  do {
+    let workers = Workers(name: "w", count: 2, queueMax: 8, niceness: 0)
+    weakly = workers
+    let (one, other) = (Gate(), Gate())
+    async let first: Void = workers.run(one.pass)
+    async let second: Void = workers.run(other.pass)
+    #expect(await eventually { one.isReached && other.isReached })
+    async let third = workers.run { 3 }
+    #expect(await eventually { workers.queued == 1 })
+    workers.close(count: 2)
+    await #expect(throws: Workers.Full.self) { try await workers.run { 4 } }
+    one.open.signal()
+    other.open.signal()
+    _ = try await (first, second)
+    #expect(try await third == 3)
+  }
+  #expect(await eventually { weakly == nil }, "the threads hold their workers until they end")
+}
+
+@Test func `a thread has its name`() async {
+  let name = await withCheckedContinuation { continuation in
+    startThread(named: "sixteen bytes are cut") {
+      continuation.resume(returning: readFile("/proc/thread-self/comm", bytesMax: 64))
+    }
+  }
+  #expect(name == Array("sixteen bytes a\n".utf8))
+}
