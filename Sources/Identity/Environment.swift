@@ -128,7 +128,7 @@ extension Environment {
 }
 
 extension Failure {
-  init(storeError: StoreError) {
+  package init(storeError: StoreError) {
     self.init(
       .storeUnavailable, hint: "Try again.", retryAfterMillis: 1000, debug: "store: \(storeError)")
   }

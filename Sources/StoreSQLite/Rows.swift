@@ -44,6 +44,24 @@ struct AccountRow {
   }
 }
 
+/// One identity of an account beside what the account itself says, or that alone where it has none.
+struct WaysInRow {
+  static let columns = """
+    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, i.provider_id, \
+    i.linked_at
+    """
+  let record: WaysInRecord
+  let providerID: String?
+  let linkedAt: Int64
+
+  init(_ row: Statement) throws(Failure) {
+    record = WaysInRecord(
+      hasPassword: row.bool(), emailLink: row.bool(), emailProved: row.bool(), hasPhoneNumber: row.bool())
+    providerID = row.optionalText()
+    linkedAt = row.int64()
+  }
+}
+
 extension IdentityRecord {
   static let columns = """
     provider_id, subject, email, tier, display_name, photo_url, username, linked_at

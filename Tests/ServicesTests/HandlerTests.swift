@@ -157,7 +157,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 
 @Test func `FetchProviders needs a subject, and answers whoever it is alike without the right`() async throws {
   var facts = Facts()
-  facts.emailOwner = ada()
+  facts.waysIn = ada().waysIn
   let fetch = try served("AuthService/FetchProviders", World(facts: facts))
   #expect(failure { try begin(fetch, Wire.FetchProvidersRequest()) }?.field == "subject")
   let request = Wire.FetchProvidersRequest(subject: .email("ada@example.com"))

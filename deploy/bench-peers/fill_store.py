@@ -20,13 +20,13 @@ PORTION = 50_000
 
 def accounts(numbers: range, ids: list[str]) -> Iterator[tuple[object, ...]]:
     for number, account in zip(numbers, ids):
-        yield (account, 1, f"person{number}@example.com", "assertion", "google.com", "google.com", f"Person {number}",
-               "", "", PASSWORD_HASH, CREATED_MILLIS, 0, 0, 0, 0, CREATED_MILLIS + number, 1)
+        yield (number + 1, account, 1, f"person{number}@example.com", "assertion", "google.com", "google.com",
+               f"Person {number}", "", "", PASSWORD_HASH, CREATED_MILLIS, 0, 0, 0, 0, CREATED_MILLIS + number, 1)
 
 
-def identities(numbers: range, ids: list[str]) -> Iterator[tuple[object, ...]]:
-    for number, account in zip(numbers, ids):
-        yield (account, "google.com", f"{10**20 + number}", f"person{number}@example.com", 2, f"Person {number}", "",
+def identities(numbers: range) -> Iterator[tuple[object, ...]]:
+    for number in numbers:
+        yield (number + 1, "google.com", f"{10**20 + number}", f"person{number}@example.com", 2, f"Person {number}", "",
                "", CREATED_MILLIS + number)
 
 
@@ -41,13 +41,13 @@ def fill(path: str, count: int) -> None:
         numbers = range(start, min(start + PORTION, count))
         ids = ["".join(letters.choices(alphabet, k=28)) for _ in numbers]
         store.executemany(
-            "INSERT INTO accounts (id, version, email, email_proof, email_proof_provider_id, email_source,"
+            "INSERT INTO accounts (number, id, version, email, email_proof, email_proof_provider_id, email_source,"
             " display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, anonymous, disabled,"
-            f" made_by_administrator, created_at, identity_count) VALUES ({','.join('?' * 17)})",
+            f" made_by_administrator, created_at, identity_count) VALUES ({','.join('?' * 18)})",
             accounts(numbers, ids))
         store.executemany(
-            "INSERT INTO identities (account_id, provider_id, subject, email, tier, display_name, photo_url, username,"
-            f" linked_at) VALUES ({','.join('?' * 9)})", identities(numbers, ids))
+            "INSERT INTO identities (account_number, provider_id, subject, email, tier, display_name, photo_url,"
+            f" username, linked_at) VALUES ({','.join('?' * 9)})", identities(numbers))
     store.execute("COMMIT")
     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()

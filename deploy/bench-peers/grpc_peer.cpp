@@ -153,9 +153,9 @@ int check(const std::string& folder, const std::string& port, const std::string&
 }  // namespace
 
 int main(int count, char** words) {
-  const std::vector<std::string> arguments(words + 1, words + count);
-  if (arguments.size() == 4 && arguments[0] == "serve") return serve(arguments[1], arguments[2], std::stol(arguments[3]));
-  if (arguments.size() == 4 && arguments[0] == "check") return check(arguments[1], arguments[2], arguments[3]);
+  const std::vector<std::string> given(words + 1, words + count);
+  if (given.size() == 4 && given[0] == "serve") return serve(given[1], given[2], std::stol(given[3]));
+  if (given.size() == 4 && given[0] == "check") return check(given[1], given[2], given[3]);
   std::cerr << "usage: grpc_peer serve FOLDER PORT ACCOUNTS | check FOLDER PORT EMAIL" << std::endl;
   return 2;
 }
