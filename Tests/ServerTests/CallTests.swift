@@ -30,12 +30,12 @@ private func table() -> CallerTable {
 }
 
 @Test func `configuration lowers the limit of a method's message, and never raises it`() {
-  let method = Method("/a/B", messageBytesMax: 1_000, timeLimitMillis: 5, isOpenToAll: true, .unary { _, _, _ in
+  let method = Method("/a/B", messageBytesMax: 1_000, timeLimitMillis: 5, access: .anyone, .unary { _, _, _ in
     .answer([])
   })
   #expect([999, 1_000, 1_001].map { method.limited(to: $0).messageBytesMax } == [999, 1_000, 1_000])
   let limited = method.limited(to: 1)
-  #expect(limited.path == "/a/B" && limited.timeLimitMillis == 5 && limited.isOpenToAll)
+  #expect(limited.path == "/a/B" && limited.timeLimitMillis == 5 && limited.access == .anyone)
 }
 
 @Test(arguments: [
