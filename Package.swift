@@ -81,7 +81,8 @@ let package = Package(
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
     tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
-      "Services", "HTTP2", "Identity", "Providers", "Admission", "Tokens", "Crypto", "Reactor", "Store",
+      "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
+      "Store", .product(name: "Logging", package: "swift-log"),
     ]),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],

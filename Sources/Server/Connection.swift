@@ -187,7 +187,7 @@ final class Connection {
   private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
     do throws(CallerRefusal) {
       return try admission.caller(
-        worker.shared, certificateName: certificateName, authorization: head.authorization)
+        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
     } catch {
       guard method.access == .anyone else { throw error }
       return .anyone

@@ -132,6 +132,8 @@ private final class LineWriter: Sendable {
 
   private static let bytesMax = 4 << 20
   private let buffer = Mutex(Buffer())
+  /// Held while lines are on their way out. Who logs never waits for it.
+  private let writing = Mutex(())
   private let descriptor: Int32
   private let wakeups = Wakeups()
 
@@ -163,14 +165,18 @@ private final class LineWriter: Sendable {
     if wakes { wakeups.signal() }
   }
 
+  /// Returns when everything that was logged before is written, by whichever thread: two at once would mix their lines,
+  /// and the end of the process would not wait for the other's.
   func flush() {
-    let bytes = buffer.withLock { buffer in
-      defer {
-        buffer.bytes = []
-        buffer.waiting = false
+    writing.withLock { _ in
+      let bytes = buffer.withLock { buffer in
+        defer {
+          buffer.bytes = []
+          buffer.waiting = false
+        }
+        return buffer.bytes
       }
-      return buffer.bytes
+      writeAll(bytes, to: descriptor)
     }
-    writeAll(bytes, to: descriptor)
   }
 }

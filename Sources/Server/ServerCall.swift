@@ -72,11 +72,12 @@ struct AdmissionCache {
   private var authorization: [UInt8] = []
   private var caller: Caller?
 
+  /// `table` is only asked for where the credentials are others than before, so that a call does not copy it.
   mutating func caller(
-    _ shared: Shared, certificateName: String?, authorization: [UInt8]
+    _ table: @autoclosure () -> CallerTable, certificateName: String?, authorization: [UInt8]
   ) throws(CallerRefusal) -> Caller {
     if let caller, self.authorization == authorization { return caller }
-    let found = try shared.callers.identify(certificateName: certificateName, authorization: authorization)
+    let found = try table().identify(certificateName: certificateName, authorization: authorization)
     self.authorization = authorization
     caller = found
     return found

@@ -48,8 +48,8 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
       throw TLSError(setting: "tls", why: "libssl gives no context")
     }
+    // From here on `deinit` frees it, also where the next line throws.
     unsafe handle = context
-    // From here on a throw runs deinit, which frees it.
     try unsafe TLSContext.configure(context, settings)
   }
 

@@ -18,11 +18,12 @@ private func places(
   #expect(Tree.files.contains { $0.path.hasSuffix(".proto") })
 }
 
-@Test func `no line is longer than 120 columns`() {
-  let long = Tree.files.flatMap { file in
-    file.lines.enumerated().filter { $1.count > 120 }.map { "\(file.path):\($0.offset + 1)" }
+@Test func `no line is longer than 120 columns, and none ends in blanks`() {
+  let wrong = Tree.files.flatMap { file in
+    file.lines.enumerated().filter { $1.count > 120 || $1.last?.isWhitespace == true }
+      .map { "\(file.path):\($0.offset + 1)" }
   }
-  #expect(long == [])
+  #expect(wrong == [])
 }
 
 @Test func `no file is longer than 500 lines`() {

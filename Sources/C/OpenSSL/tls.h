@@ -110,7 +110,11 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
 static inline int lk_tls_use_pair(SSL_CTX *context, const char *certificate, const char *key) {
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1) return 1;
-  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) return 2;
+  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
+    // libssl finds a stranger here if it is of the certificate's kind, and below if it is not.
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_X509 && ERR_GET_REASON(error) == X509_R_KEY_VALUES_MISMATCH ? 3 : 2;
+  }
   return SSL_CTX_check_private_key(context) == 1 ? 0 : 3;
 }
 static inline int lk_tls_verify_clients(SSL_CTX *context, const char *authorities, int required) {

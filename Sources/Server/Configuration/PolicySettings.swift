@@ -67,10 +67,16 @@ extension Settings {
   static func readCaller(
     _ reader: inout SettingsReader, defaultAudience: String
   ) throws(ConfigurationError) -> CallerSettings {
+    // Everything is asked for before anything is judged, so that the list of settings is whole.
     let name = try reader.text("name", "", "what the log, throttles and records call it")
-    guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     let san = try reader.text("san", "", "URI or DNS name in its client certificate")
     let hex = try reader.text("api_key_sha256", "", "SHA-256 of its API key, in hex")
+    let audiences = try reader.texts(
+      "audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
+    let methods = try reader.texts(
+      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
+    let mayFetchByEmail = try reader.flag("fetch_by_email", false, "may look up addresses")
+    guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     var digest: Digest?
     if !hex.isEmpty {
       guard let bytes = Hex.decode(hex), bytes.count == 32 else {
@@ -81,17 +87,13 @@ extension Settings {
     guard !san.isEmpty || digest != nil else {
       throw reader.wrong("san", "a caller needs a san or an api_key_sha256, or nobody could be it")
     }
-    let audiences = try reader.texts(
-      "audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name one at least") }
-    let methods = try reader.texts(
-      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
     if let wrong = methods.first(where: { !namesMethods($0) }) {
       throw reader.wrong("methods", "\(wrong) names no method")
     }
     return CallerSettings(
-      name: name, san: san, apiKeyDigest: digest, methods: methods,
-      mayFetchByEmail: try reader.flag("fetch_by_email", false, "may look up addresses"), audiences: audiences)
+      name: name, san: san, apiKeyDigest: digest, methods: methods, mayFetchByEmail: mayFetchByEmail,
+      audiences: audiences)
   }
 
   /// All but administration.
