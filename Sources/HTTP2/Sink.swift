@@ -17,6 +17,8 @@ internal import CNghttp2
   var nowMillis: Int64
   /// Ids of streams answered in full while their client was still sending.
   var answeredEarly: [Int32] = []
+  /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
+  private var block = HeaderBlock()
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
@@ -83,6 +85,7 @@ internal import CNghttp2
 
   func began(_ id: Int32) {
     noteOrder(id)
+    block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
@@ -96,10 +99,8 @@ internal import CNghttp2
     unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
   }
 
-  func field(_ stream: Stream?, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-    // Trailers of a request are not expected and ignored.
-    guard let stream, !stream.headersComplete else { return }
-    unsafe stream.headers.append(name: name, value: value, within: limits)
+  func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    unsafe block.append(name: name, value: value, within: limits)
   }
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
@@ -130,7 +131,12 @@ internal import CNghttp2
   }
 
   private func received(_ header: nghttp2_frame_hd, on stream: Stream) {
-    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { stream.headersComplete = true }
+    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
+      // Trailers of a request are not expected and ignored.
+      if !stream.headersComplete { stream.headers = block }
+      block = HeaderBlock()
+      stream.headersComplete = true
+    }
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
       stream.ended = true
     } else if UInt32(header.type) == NGHTTP2_DATA.rawValue, header.length == 0 {
@@ -185,13 +191,11 @@ internal import CNghttp2
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-      session, frame, name, nameBytes, value, valueBytes, _, context in
-      unsafe withSink(context) { sink in
-        unsafe withTenant(session, frame!.pointee.hd.stream_id) { stream in
-          unsafe sink.field(
-            stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
-            value: UnsafeBufferPointer(start: value, count: valueBytes))
-        }
+      _, _, name, nameBytes, value, valueBytes, _, context in
+      unsafe withSink(context) {
+        unsafe $0.field(
+          name: UnsafeBufferPointer(start: name, count: nameBytes),
+          value: UnsafeBufferPointer(start: value, count: valueBytes))
       }
       return 0
     }
