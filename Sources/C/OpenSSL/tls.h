@@ -89,6 +89,11 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
   if (!SSL_CTX_set_min_proto_version(context, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION)) return 1;
   // RFC 9113 9.2.2: only ephemeral key exchange with AEAD under TLS 1.2.
   if (!SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20")) return 2;
+  // AES-128 first: as strong as X25519 and P-256 are, and a tenth cheaper than AES-256.
+  if (!SSL_CTX_set_ciphersuites(
+          context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")) {
+    return 6;
+  }
   if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 3;
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_PRIORITIZE_CHACHA);
