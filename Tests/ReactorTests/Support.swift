@@ -118,7 +118,7 @@ final class Pair: Sendable {
 
 func currentThread() -> UInt { UInt(pthread_self()) }
 
-/// False: it did not come about within ten seconds.
+/// False: it did not come about in time.
 func eventually(_ condition: () -> Bool) async -> Bool {
   // Far beyond what it takes: other suites may hold every thread of the pool for many seconds.
   let deadline = monotonicMillis() + 120_000
