@@ -30,6 +30,8 @@ final class Connection {
   private var outOffset = 0
   private var watchesRead = true
   private var watchesWrite = false
+  /// Nothing is read until what is queued has left.
+  private var isMuted = false
   private var readWantsWrite = false
   private var writeWantsRead = false
   private(set) var isClosed = false
@@ -92,8 +94,11 @@ final class Connection {
     var bytesLeft = worker.limits.readBytesPerTurnMax
     var callsLeft = worker.limits.newCallsPerTurnMax
     while bytesLeft > 0, callsLeft > 0 {
-      // A client that does not take its answers is not listened to either.
-      guard unsentBytes <= worker.limits.unsentBytesMax else { return worker.touch(self) }
+      // A client that does not take what we say is not listened to either.
+      guard session.queuedFrames <= worker.limits.queuedFramesMax else {
+        isMuted = true
+        return worker.touch(self)
+      }
       switch unsafe channel.read(into: worker.readBuffer) {
       case .done(let count):
         bytesLeft -= count
@@ -284,7 +289,7 @@ final class Connection {
       }
       switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
       case .done(let count): outOffset += count
-      case .wantWrite: return watch(read: unsentBytes <= worker.limits.unsentBytesMax, write: true)
+      case .wantWrite: return watch(read: !isMuted, write: true)
       case .wantRead:
         writeWantsRead = true
         return watch(read: true, write: false)
@@ -294,6 +299,11 @@ final class Connection {
     // Streams that closed while the answers were sent are reported now.
     _ = process(session)
     if isBroken || session.isOver || lifeIsOver(session) { return close() }
+    if isMuted {
+      // What libssl has read already wakes nobody.
+      isMuted = false
+      worker.leaveOver(self)
+    }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

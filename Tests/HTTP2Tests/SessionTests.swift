@@ -161,6 +161,14 @@ import Testing
   #expect(peer.sink.streamCount == 100)
 }
 
+@Test func `what a client does not take is counted in frames, until it does`() {
+  let peer = Peer(acknowledges: false)
+  for index in 0..<400 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
+  #expect(peer.session.queuedFrames == 300)
+  #expect(peer.drain().count == 300)
+  #expect(peer.session.queuedFrames == 0)
+}
+
 @Test func `A9: a client that knows the limit and goes on past it is told to calm down`() throws {
   let peer = Peer()
   for index in 0..<150 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
