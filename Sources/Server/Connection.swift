@@ -130,7 +130,7 @@ final class Connection {
   private func process(_ session: Session) -> Int {
     var begun = 0
     for stream in session.sink.takeTouched() {
-      if stream.call == nil, stream.headersComplete, !stream.isClosed {
+      if stream.call == nil, stream.headersComplete, !stream.isClosed, !stream.answered {
         begun += 1
         begin(stream, session)
       }
@@ -231,7 +231,10 @@ final class Connection {
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory.
-    if call.stream.unsentBytes > worker.limits.unsentBytesMax { session.reset(call.stream, .enhanceYourCalm) }
+    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
+      call.stage = .answered
+      session.reset(call.stream, .enhanceYourCalm)
+    }
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
   }
