@@ -17,10 +17,11 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: swift)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency] = [], exporting symbol: String? = nil) -> Target {
   .testTarget(
     name: name + "Tests", dependencies: [.byName(name: name)] + dependencies, path: "Tests/\(name)Tests",
-    swiftSettings: swift)
+    swiftSettings: swift,
+    linkerSettings: symbol.map { [.unsafeFlags(["-Xlinker", "--export-dynamic-symbol=\($0)"])] })
 }
 
 func system(_ name: String, _ package: String) -> Target {
@@ -76,8 +77,13 @@ let package = Package(
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
     tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor", "CLinux"]), tests("Reactor", ["CLinux"]),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
-    tests("Admission", ["Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
-    tests("StoreSQLite", ["StoreConformance", "Store"]), tests("Server"),
+    tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
+    tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
+    tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
+    tests("Server", [
+      "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
+      "Store", .product(name: "Logging", package: "swift-log"),
+    ]),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],
   swiftLanguageModes: [.v6]

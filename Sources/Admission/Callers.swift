@@ -37,11 +37,16 @@ package struct CallerSettings: Sendable {
 /// A calling service, identified, with its rights worked out.
 package struct Caller: Sendable {
   package let name: CallerName
-  /// False: neither certificate nor key; only ever on a loopback listener.
+  /// False: neither certificate nor key.
   package let isIdentified: Bool
   package let rights: Rights
   package let mayFetchByEmail: Bool
   package let audiences: [String]
+
+  /// Who calls a method that asks for no name.
+  package static let anyone = Caller(
+    name: CallerName("anyone"), isIdentified: false, rights: Rights([], paths: [], isIdentified: false),
+    mayFetchByEmail: false, audiences: [])
 }
 
 package enum CallerRefusal: Error, Hashable, Sendable {

@@ -21,8 +21,8 @@ package struct IdempotencyKeys: Sendable {
   private func digest(_ parts: [[UInt8]]) -> Digest {
     var input: [UInt8] = []
     for part in parts {
-      unsafe withUnsafeBytes(of: UInt64(part.count).bigEndian) { unsafe input.append(contentsOf: $0) }
-      input += part
+      let count = UInt64(part.count)
+      input += (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) } + part
     }
     return Digest(hmacSHA256(key: secret, input))
   }

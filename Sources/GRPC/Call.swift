@@ -35,6 +35,10 @@ package struct Call {
   /// Body bytes have come, and perhaps the end of the request (R13-R21).
   package mutating func received(_ bytes: [UInt8], ended: Bool) -> Step {
     guard !over else { return .wait }
+    if !streams, ended, messages.isEmpty, let message = framing.only(bytes) {
+      over = true
+      return .ready(message)
+    }
     if let refusal = framing.append(bytes, into: &messages) {
       over = true
       return .refuse(refusal)

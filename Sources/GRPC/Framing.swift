@@ -1,5 +1,5 @@
-/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so a
-/// head may be split at each of its bytes.
+/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so
+/// a head may be split at each of its bytes.
 struct Framing {
   private static let headBytes = 5
   private let bytesMax: Int
@@ -9,6 +9,14 @@ struct Framing {
 
   var isInsideMessage: Bool { !buffer.isEmpty }
   var bufferedBytes: Int { buffer.count }
+
+  /// The bytes as the one message that a usual unary call is, without a list; nil: they are anything else.
+  func only(_ bytes: [UInt8]) -> Message? {
+    guard buffer.isEmpty, bytes.count >= Framing.headBytes else { return nil }
+    let length = Framing.length(bytes, at: 1)
+    guard length == bytes.count - Framing.headBytes, judge(flag: bytes[0], length: length) == nil else { return nil }
+    return Message(bytes: bytes, start: Framing.headBytes, end: bytes.count)
+  }
 
   /// Appends every message that is whole now. A refusal is judged from the head, before its message is buffered.
   mutating func append(_ bytes: [UInt8], into messages: inout [Message]) -> Refusal? {

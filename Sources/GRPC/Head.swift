@@ -85,7 +85,8 @@ package struct HeadReader {
 
   /// A host with an optional port; no user information, no blanks (RFC 9113 8.3.1).
   static func isWellFormed(_ authority: ArraySlice<UInt8>) -> Bool {
-    !authority.isEmpty && authority.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") }
+    !authority.isEmpty
+      && authority.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") }
   }
 }
 
@@ -112,17 +113,12 @@ package enum Timeout {
 }
 
 extension ArraySlice<UInt8> {
-  func isText(_ text: StaticString) -> Bool {
-    guard count == text.utf8CodeUnitCount else { return false }
-    return text.withUTF8Buffer { expected in
-      var index = 0
-      for byte in self {
-        if unsafe byte != expected[index] { return false }
-        index += 1
-      }
-      return true
-    }
+  func isText(_ text: String) -> Bool {
+    let (bytes, expected) = (span, text.utf8Span.span)
+    guard bytes.count == expected.count else { return false }
+    for index in bytes.indices where bytes[index] != expected[index] { return false }
+    return true
   }
 
-  func hasSuffix(_ text: StaticString) -> Bool { suffix(text.utf8CodeUnitCount).isText(text) }
+  func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).isText(text) }
 }

@@ -17,11 +17,17 @@ internal import CNghttp2
   var nowMillis: Int64
   /// Ids of streams answered in full while their client was still sending.
   var answeredEarly: [Int32] = []
+  /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
+  private var block = HeaderBlock()
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
+  private var lastID: Int32 = -1
+  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
+  /// silence.
+  private var passedOver: [ClosedRange<Int32>] = []
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
@@ -31,9 +37,10 @@ internal import CNghttp2
 
   /// Hands out what is new; a stream is listed again when more of it comes.
   package func takeTouched() -> [Stream] {
-    for stream in touched { stream.isTouched = false }
-    defer { touched.removeAll(keepingCapacity: true) }
-    return touched
+    let taken = touched
+    touched = []
+    for stream in taken { stream.isTouched = false }
+    return taken
   }
 
   package func forEachStream(_ body: (Stream) -> Void) {
@@ -47,6 +54,8 @@ internal import CNghttp2
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
     stream.isTouched = true
+    // As many as a client that is busy has under way: no growth while they are collected.
+    if touched.isEmpty { touched.reserveCapacity(16) }
     touched.append(stream)
   }
 
@@ -58,7 +67,25 @@ internal import CNghttp2
 
   // MARK: Events
 
+  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
+  func beganFrame(_ header: nghttp2_frame_hd) {
+    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
+    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
+      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
+    }
+  }
+
+  private func noteOrder(_ id: Int32) {
+    // An honest client passes over none; what a dishonest one passed over long ago may be forgotten.
+    let rangesMax = 16
+    if id > lastID + 2 { passedOver.append(lastID + 2...id - 2) }
+    if passedOver.count > rangesMax { passedOver.removeFirst() }
+    lastID = id
+  }
+
   func began(_ id: Int32) {
+    noteOrder(id)
+    block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
@@ -72,20 +99,12 @@ internal import CNghttp2
     unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
   }
 
-  func field(_ stream: Stream, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-    // Trailers of a request are not expected and ignored.
-    guard !stream.headersComplete, !stream.headersTooLarge else { return }
-    // RFC 9113 6.5.2: a field counts as name + value + 32.
-    stream.headerBytes += name.count + value.count + 32
-    if stream.headerBytes > limits.headerListBytesMax || stream.headers.count >= limits.headerFieldsMax {
-      stream.headersTooLarge = true
-      stream.headers.clear()
-    } else {
-      unsafe stream.headers.append(name: name, value: value)
-    }
+  func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    unsafe block.append(name: name, value: value, within: limits)
   }
 
-  func body(_ stream: Stream, _ bytes: UnsafeBufferPointer<UInt8>) {
+  func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
+    guard let stream else { return }
     // What comes after the answer is dropped, its window given back to the connection.
     if stream.finished {
       unsafe nghttp2_session_consume_connection(session, bytes.count)
@@ -95,10 +114,10 @@ internal import CNghttp2
     touch(stream)
   }
 
-  func received(_ frame: UnsafePointer<nghttp2_frame>) {
-    let header = unsafe frame.pointee.hd
+  /// `stream`: that of a HEADERS or DATA frame.
+  func received(_ header: nghttp2_frame_hd, _ stream: Stream?) {
     switch UInt32(header.type) {
-    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: receivedOnStream(header)
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: if let stream { received(header, on: stream) }
     case NGHTTP2_PING.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
     case NGHTTP2_SETTINGS.rawValue:
@@ -111,9 +130,13 @@ internal import CNghttp2
     }
   }
 
-  private func receivedOnStream(_ header: nghttp2_frame_hd) {
-    guard let stream = streams[header.stream_id] else { return }
-    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { stream.headersComplete = true }
+  private func received(_ header: nghttp2_frame_hd, on stream: Stream) {
+    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
+      // Trailers of a request are not expected and ignored.
+      if !stream.headersComplete { stream.headers = block }
+      block = HeaderBlock()
+      stream.headersComplete = true
+    }
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
       stream.ended = true
     } else if UInt32(header.type) == NGHTTP2_DATA.rawValue, header.length == 0 {
@@ -154,57 +177,68 @@ internal import CNghttp2
     touch(stream)
   }
 
-  // MARK: The callbacks, one line each
+  // MARK: The callbacks, one line each. What nghttp2 points to is borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
+    unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
+      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
+      return 0
+    }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
-      if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST { unsafe sink(context).began(frame!.pointee.hd.stream_id) }
+      if unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        unsafe withSink(context) { unsafe $0.began(frame!.pointee.hd.stream_id) }
+      }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-      session, frame, name, nameBytes, value, valueBytes, _, context in
-      guard let stream = unsafe tenant(session, frame!.pointee.hd.stream_id) else { return 0 }
-      unsafe sink(context).field(
-        stream, name: UnsafeBufferPointer(start: name, count: nameBytes),
-        value: UnsafeBufferPointer(start: value, count: valueBytes))
+      _, _, name, nameBytes, value, valueBytes, _, context in
+      unsafe withSink(context) {
+        unsafe $0.field(
+          name: UnsafeBufferPointer(start: name, count: nameBytes),
+          value: UnsafeBufferPointer(start: value, count: valueBytes))
+      }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in
-      guard let stream = unsafe tenant(session, id) else { return 0 }
-      unsafe sink(context).body(stream, UnsafeBufferPointer(start: bytes, count: count))
+      unsafe withSink(context) { sink in
+        unsafe withTenant(session, id) { unsafe sink.body($0, UnsafeBufferPointer(start: bytes, count: count)) }
+      }
       return 0
     }
-    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
-      unsafe sink(context).received(frame!)
+    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { session, frame, context in
+      let header = unsafe frame!.pointee.hd
+      unsafe withSink(context) { sink in unsafe withTenant(session, header.stream_id) { sink.received(header, $0) } }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
-      unsafe sink(context).sent(frame!)
+      unsafe withSink(context) { unsafe $0.sent(frame!) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, error, context in
-      unsafe sink(context).refusedFrame(error)
+      unsafe withSink(context) { $0.refusedFrame(error) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
-      unsafe sink(context).closed(id, code)
+      unsafe withSink(context) { $0.closed(id, code) }
       return 0
     }
   }
 }
 
-private func sink(_ context: UnsafeMutableRawPointer?) -> Sink {
-  unsafe Unmanaged<Sink>.fromOpaque(context!).takeUnretainedValue()
+private func withSink(_ context: UnsafeMutableRawPointer?, _ body: (Sink) -> Void) {
+  unsafe Unmanaged<Sink>.fromOpaque(context!)._withUnsafeGuaranteedRef { body($0) }
 }
 
-private func tenant(_ session: OpaquePointer?, _ id: Int32) -> Stream? {
-  guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
-  return unsafe Unmanaged<Stream>.fromOpaque(raw).takeUnretainedValue()
+/// nil: the id is of no stream of ours.
+private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (Stream?) -> Void) {
+  guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return body(nil) }
+  unsafe Unmanaged<Stream>.fromOpaque(raw)._withUnsafeGuaranteedRef { body($0) }
 }
 
 /// The data source of every response: its pointer is the stream.
 let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, _ in
-  let stream = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr).takeUnretainedValue()
-  return unsafe stream.read(into: buffer!, count: count, flags: flags!, session: session)
+  unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
+    unsafe $0.read(into: buffer!, count: count, flags: flags!, session: session)
+  }
 }

@@ -9,8 +9,8 @@ internal import CNghttp2
   package internal(set) var body: [UInt8] = []
   /// The header block is whole.
   package internal(set) var headersComplete = false
-  /// The block was larger than the limit, or had too many fields; what was over is not kept.
-  package internal(set) var headersTooLarge = false
+  /// The block was larger than the limit, or had too many fields; nothing of it is kept.
+  package var headersTooLarge: Bool { headers.isTooLarge }
   /// The client said that no more comes.
   package internal(set) var ended = false
   /// With the code that closed it.
@@ -18,7 +18,6 @@ internal import CNghttp2
   /// Something of the above is new since the connection looked.
   var isTouched = false
   var emptyDataFrames = 0
-  var headerBytes = 0
 
   /// The call that lives on this stream; whoever drives the connection puts it here.
   package var call: AnyObject?
@@ -78,41 +77,54 @@ internal import CNghttp2
   }
 }
 
-/// The fields of a request in one buffer.
+/// The fields of a request in one buffer, each behind the lengths of its name and its value (4 bytes each).
 package struct HeaderBlock {
-  private struct Field {
-    var start: Int
-    var nameBytes: Int
-    var valueBytes: Int
-  }
-
+  private static let lengthBytes = 4
   private var bytes: [UInt8] = []
-  private var fields: [Field] = []
-
-  package var count: Int { fields.count }
+  package private(set) var count = 0
+  /// As RFC 9113 6.5.2 counts: name + value + 32 for each field.
+  private var listBytes = 0
+  private(set) var isTooLarge = false
 
   /// Name and value of each field, in order.
   package func forEach(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
-    for field in fields {
-      let middle = field.start + field.nameBytes
-      body(bytes[field.start..<middle], bytes[middle..<middle + field.valueBytes])
+    var at = 0
+    while at < bytes.count {
+      let name = at + 2 * HeaderBlock.lengthBytes
+      let value = name + length(at)
+      let end = value + length(at + HeaderBlock.lengthBytes)
+      body(bytes[name..<value], bytes[value..<end])
+      at = end
     }
   }
 
-  mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-    if bytes.isEmpty {
-      // A usual request fits: no growth while it is collected.
-      bytes.reserveCapacity(384)
-      fields.reserveCapacity(12)
+  /// Past a limit the block is emptied and takes no more.
+  mutating func append(
+    name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits
+  ) {
+    guard !isTooLarge else { return }
+    listBytes += name.count + value.count + 32
+    guard listBytes <= limits.headerListBytesMax, count < limits.headerFieldsMax else {
+      bytes = []
+      count = 0
+      isTooLarge = true
+      return
     }
-    fields.append(Field(start: bytes.count, nameBytes: name.count, valueBytes: value.count))
+    // A usual request fits: no growth while it is collected.
+    if count == 0 { bytes.reserveCapacity(400) }
+    count += 1
+    append(length: name.count)
+    append(length: value.count)
     unsafe bytes.append(contentsOf: name)
     unsafe bytes.append(contentsOf: value)
   }
 
-  mutating func clear() {
-    bytes = []
-    fields = []
+  private mutating func append(length: Int) {
+    unsafe withUnsafeBytes(of: UInt32(length)) { unsafe bytes.append(contentsOf: $0) }
+  }
+
+  private func length(_ at: Int) -> Int {
+    Int(unsafe bytes.span.bytes.unsafeLoadUnaligned(fromByteOffset: at, as: UInt32.self))
   }
 }
 

@@ -1,7 +1,7 @@
 package import Store
 
-/// The ports and the policy, handed to every use case as one value.
-package struct Environment: Sendable {
+/// The ports and the policy, handed to every use case. Immutable; a class, because each call hands it on several times.
+package final class Environment: Sendable {
   package let store: any Store
   package let clock: any Clock
   package let randomness: any Randomness
@@ -128,7 +128,7 @@ extension Environment {
 }
 
 extension Failure {
-  init(storeError: StoreError) {
+  package init(storeError: StoreError) {
     self.init(
       .storeUnavailable, hint: "Try again.", retryAfterMillis: 1000, debug: "store: \(storeError)")
   }

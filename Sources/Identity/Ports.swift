@@ -77,8 +77,10 @@ package struct IDToken: Hashable, Sendable {
   package var identities: [IdentityKey]
   package var signInProviderID: String
   package var signInSecondFactor: String?
-  /// A JSON object, or empty.
+  /// Of the account, a JSON object or empty.
   package var customClaimsJSON = ""
+  /// Of the session, from the custom token that opened it; they win over the account's of the same name.
+  package var sessionClaimsJSON = ""
 
   package init(
     accountID: String, audience: String, sessionID: String, issuedAt: Timestamp, expiresAt: Timestamp,

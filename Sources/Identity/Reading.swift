@@ -9,12 +9,13 @@ package protocol Reading: Sendable {
 }
 
 extension Environment {
-  /// nil: the store has to wait; `read` does.
-  package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
+  /// nil: the store has to wait; `read` does. Inlined, so that Services makes one of it for each kind of reading.
+  @inlinable package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
     let query = reading.query
     if query == Query() { return try reading.answer(Facts()) }
     do {
-      return try store.now(query).map { try reading.answer($0) }
+      guard let facts = try store.now(query) else { return nil }
+      return try reading.answer(facts)
     } catch let error as StoreError {
       throw Failure(storeError: error)
     }

@@ -54,7 +54,7 @@ package struct ProviderSettings: Hashable, Sendable {
       if !condition { throw ProviderSettingsError(provider: id, setting: setting, why: why) }
     }
     try require(id == "google.com" || isGenericID, "id", "must be google.com or oidc.<name> of a-z, 0-9 and -")
-    try require(issuers.first?.hasPrefix("https://") == true, "issuer", "must begin with https://")
+    try require(issuers.first?.hasPrefix("https://") == true, "issuers", "must begin with https://")
     try require(!clientIDs.isEmpty && !clientIDs.contains(""), "client_ids", "must name at least one, none empty")
     try require(!algorithms.isEmpty, "algorithms", "must name at least one")
     switch keys {

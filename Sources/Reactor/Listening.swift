@@ -1,5 +1,8 @@
 internal import CLinux
 
+/// Whether this is an IPv4 or IPv6 literal.
+package func isAddress(_ text: String) -> Bool { unsafe lk_is_address(text) }
+
 /// A socket that listens, before a thread takes it over.
 package struct BoundSocket: Sendable {
   let descriptor: Int32

@@ -62,7 +62,9 @@ package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
 package func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
   var start = 0
   while start < bytes.count {
-    let written = unsafe bytes.withUnsafeBytes { unsafe lk_write(descriptor, $0.baseAddress! + start, $0.count - start) }
+    let written = unsafe bytes.withUnsafeBytes { buffer in
+      unsafe lk_write(descriptor, buffer.baseAddress! + start, buffer.count - start)
+    }
     if written < 0 { return }
     start += Int(written)
   }
@@ -79,7 +81,9 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
   var count = 0
   while count < bytes.count {
-    let read = unsafe bytes.withUnsafeMutableBytes { unsafe lk_read(descriptor, $0.baseAddress! + count, $0.count - count) }
+    let read = unsafe bytes.withUnsafeMutableBytes { buffer in
+      unsafe lk_read(descriptor, buffer.baseAddress! + count, buffer.count - count)
+    }
     guard read >= 0 else { return nil }
     if read == 0 { return Array(bytes[..<count]) }
     count += Int(read)
@@ -87,12 +91,16 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   return nil
 }
 
+package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }
+
 /// Ends the process at once, without a word to anyone.
 package func exitNow(_ code: Int32) -> Never { lk_exit(code) }
 
 /// Blocks the calling thread until `body` is done: for a main thread, which has nothing better to do. Never for a
 /// reactor.
-package func waitFor<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Result<Value, any Error> {
+package func waitFor<Value: Sendable>(
+  _ body: @escaping @Sendable () async throws -> Value
+) -> Result<Value, any Error> {
   let box = Box<Result<Value, any Error>>()
   Task.detached {
     let result: Result<Value, any Error>

@@ -1,3 +1,4 @@
+internal import Admission
 internal import GRPC
 internal import HTTP2
 internal import Reactor
@@ -21,7 +22,8 @@ final class Connection {
   let descriptor: Int32
   let address: String
   private let channel: Channel
-  private unowned let worker: Worker
+  /// It owns this connection in turn; the two let go of each other in `close`, at the latest.
+  private let worker: Worker
   private(set) var session: Session?
   private var life: Life
   private var certificateName: String?
@@ -37,9 +39,11 @@ final class Connection {
   private(set) var isClosed = false
   /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
   private var isBroken = false
-  /// Unary calls that were begun and whose streams are open.
-  private var unaryCalls = 0
+  /// Calls that were begun and whose streams are open.
+  private var callCount = 0
   private var streamingCalls = 0
+  /// Those of them that a drain waits for.
+  private var holdingCalls = 0
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   var isLeftOver = false
@@ -159,12 +163,11 @@ final class Connection {
     case .success(let accepted): head = accepted
     case .failure(let refusal): return refuse(stream, refusal, session)
     }
-    guard let (number, method) = worker.methods[head.path] else {
+    guard let (number, method) = worker.shared.methods[head.path] else {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
     do {
-      let caller = try admission.caller(
-        worker.callers, certificateName: certificateName, authorization: head.authorization)
+      let caller = try admitted(head, to: method)
       let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
       try call.admit(methodNumber: number)
       if call.isStreaming {
@@ -172,15 +175,27 @@ final class Connection {
           return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
         }
         streamingCalls += 1
-      } else {
-        unaryCalls += 1
       }
+      callCount += 1
+      if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
       if !stream.ended { scheduleDeadline(call) }
-      if call.deadlineMillis <= worker.nowMillis { finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
+      if call.deadlineMillis <= worker.nowMillis {
+        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+      }
     } catch {
       session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+    }
+  }
+
+  private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
+    do throws(CallerRefusal) {
+      return try admission.caller(
+        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
+    } catch {
+      guard method.access == .anyone else { throw error }
+      return .anyone
     }
   }
 
@@ -341,7 +356,9 @@ final class Connection {
   }
 
   private func ended(_ call: ServerCall) {
-    if call.isStreaming { streamingCalls -= 1 } else { unaryCalls -= 1 }
+    callCount -= 1
+    if call.isStreaming { streamingCalls -= 1 }
+    if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     call.stage = .answered
     call.stream.call = nil
@@ -363,7 +380,7 @@ final class Connection {
     }
   }
 
-  private var callsOpen: Bool { unaryCalls + streamingCalls > 0 }
+  private var callsOpen: Bool { callCount > 0 }
 
   func drain() {
     guard let session else { return close() }
@@ -383,11 +400,11 @@ final class Connection {
   }
 
   /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
-  /// told that the server goes, once the last unary call is answered.
+  /// told that the server goes, once the last other call is answered.
   private func lifeIsOver(_ session: Session) -> Bool {
-    guard !life.isOpen, unaryCalls == 0 else { return false }
+    guard !life.isOpen, holdingCalls == 0 else { return false }
     guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
-    guard streamingCalls > 0 else { return true }
+    guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in
       if let call = stream.call as? ServerCall { fail(call, Status(.unavailable, "the server is going away")) }
     }

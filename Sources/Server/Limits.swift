@@ -3,7 +3,7 @@
 // Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, and
 // the wiring of the domain to storage, cryptography and providers.
 // Does not own: any rule of a protocol or of the product.
-// Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Composition.swift.
+// Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Server.swift.
 
 package import HTTP2
 
@@ -45,7 +45,7 @@ package struct Limits: Sendable {
   package var session = SessionLimits()
   package var life = Life.Limits()
 
-  // Text of a request, in bytes of UTF-8.
+  /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
 
   package init() {}

@@ -132,6 +132,8 @@ private final class LineWriter: Sendable {
 
   private static let bytesMax = 4 << 20
   private let buffer = Mutex(Buffer())
+  /// Held while lines are on their way out. Who logs never waits for it.
+  private let writing = Mutex(())
   private let descriptor: Int32
   private let wakeups = Wakeups()
 
@@ -152,7 +154,8 @@ private final class LineWriter: Sendable {
         return false
       }
       if buffer.dropped > 0 {
-        buffer.bytes += Array("{\"level\":\"warning\",\"message\":\"log lines dropped\",\"count\":\(buffer.dropped)}\n".utf8)
+        let note = #"{"level":"warning","message":"log lines dropped","count":\#(buffer.dropped)}"#
+        buffer.bytes += Array((note + "\n").utf8)
         buffer.dropped = 0
       }
       buffer.bytes += line
@@ -162,14 +165,18 @@ private final class LineWriter: Sendable {
     if wakes { wakeups.signal() }
   }
 
+  /// Returns when everything that was logged before is written, by whichever thread: two at once would mix their lines,
+  /// and the end of the process would not wait for the other's.
   func flush() {
-    let bytes = buffer.withLock { buffer in
-      defer {
-        buffer.bytes = []
-        buffer.waiting = false
+    writing.withLock { _ in
+      let bytes = buffer.withLock { buffer in
+        defer {
+          buffer.bytes = []
+          buffer.waiting = false
+        }
+        return buffer.bytes
       }
-      return buffer.bytes
+      writeAll(bytes, to: descriptor)
     }
-    writeAll(bytes, to: descriptor)
   }
 }

@@ -125,7 +125,8 @@ final class TokenDesk: Identity.Tokens {
     claims.picture = token.picture
     claims.secondFactor = token.signInSecondFactor
     claims.identities = TokenDesk.identities(token.identities)
-    if !token.customClaimsJSON.isEmpty { claims.customClaims = try CustomClaims(validating: token.customClaimsJSON) }
+    claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
+      .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
     return try keys.sign(claims.encoded(), .idToken, at: token.issuedAt.seconds)
   }
 
@@ -152,10 +153,9 @@ final class TokenDesk: Identity.Tokens {
   func claimsJSON(_ token: String) throws -> String { String(decoding: try JWS(token).payload, as: UTF8.self) }
 
   func mintCustomToken(_ token: CustomToken) throws -> String {
-    let claims = token.claimsJSON.isEmpty ? CustomClaims.none : try CustomClaims(validating: token.claimsJSON)
     let custom = CustomTokenClaims(
       issuer: issuer, audience: issuer, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
-      expiresAt: token.expiresAt.seconds, claims: claims)
+      expiresAt: token.expiresAt.seconds, claims: try TokenDesk.claims(token.claimsJSON))
     return try keys.sign(custom.encoded(), .customToken, at: token.issuedAt.seconds)
   }
 
@@ -183,6 +183,10 @@ final class TokenDesk: Identity.Tokens {
       case .forbidden(let name): throw Failure(.forbiddenClaim, field: field, hint: "\(name) is reserved.")
       }
     }
+  }
+
+  private static func claims(_ json: String) throws -> CustomClaims {
+    json.isEmpty ? .none : try CustomClaims(validating: json)
   }
 
   private static func identities(_ keys: [IdentityKey]) -> [IDTokenClaims.Identity] {

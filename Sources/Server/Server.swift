@@ -23,6 +23,7 @@ package final class Server: Sendable {
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
   private let workersRunning: Atomic<Int>
   private let ended = Wakeups()
+  private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
 
@@ -30,6 +31,7 @@ package final class Server: Sendable {
   package init(_ settings: Settings, log: Log) async throws {
     self.settings = settings
     self.log = log
+    try settings.checkFiles()
     let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
@@ -37,7 +39,7 @@ package final class Server: Sendable {
     log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
     let keys = try await SigningKeys.load(store, vault, algorithm: settings.signingAlgorithm, policy: settings.policy)
     let tokens = TokenDesk(ring: keys, issuer: settings.issuer)
-    fetcher = try CurlFetcher(settings.fetchSettings)
+    fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings) }
     let registry = try Registry(settings.providers, fetching: fetcher)
     let environment = Environment(
       store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
@@ -75,14 +77,16 @@ package final class Server: Sendable {
         if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
       }
     }
-    startThread(named: "acceptor") {
+    startThread(named: "acceptor") { [self] in
       do {
-        let acceptor = try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits)
-        acceptor.run()
+        // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
+        try Acceptor(
+          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits
+        ).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])
       }
+      listenerClosed.signal()
     }
   }
 
@@ -91,6 +95,7 @@ package final class Server: Sendable {
     log.info("draining")
     health.stopServing()
     acceptorMailbox.post(.stop)
+    listenerClosed.wait()
     for worker in workers { worker.mailbox.post(.drain) }
     let workers = workers
     let hardLimitMillis = settings.limits.drainMillis + 2_000

@@ -26,6 +26,8 @@ final class ServerCall {
   let deadlineMillis: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// A drain waits for it: all but calls that only watch and would never end by themselves.
+  let holdsDrain: Bool
   private var call: Call
   private var handler: (any StreamHandler)?
 
@@ -40,7 +42,9 @@ final class ServerCall {
     switch method.handler {
     case .unary:
       call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: false)
-    case .stream(_, let make):
+      holdsDrain = true
+    case .stream(let fromClient, let make):
+      holdsDrain = fromClient
       call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: true)
       handler = make(context)
     }
@@ -49,7 +53,7 @@ final class ServerCall {
   var isStreaming: Bool { handler != nil }
 
   func admit(methodNumber: Int) throws {
-    guard method.isOpenToAll || context.caller.rights.include(methodNumber: methodNumber) else {
+    guard method.access != .right || context.caller.rights.include(methodNumber: methodNumber) else {
       throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
     }
   }
@@ -68,11 +72,12 @@ struct AdmissionCache {
   private var authorization: [UInt8] = []
   private var caller: Caller?
 
+  /// `table` is only asked for where the credentials are others than before, so that a call does not copy it.
   mutating func caller(
-    _ table: CallerTable, certificateName: String?, authorization: [UInt8]
+    _ table: @autoclosure () -> CallerTable, certificateName: String?, authorization: [UInt8]
   ) throws(CallerRefusal) -> Caller {
     if let caller, self.authorization == authorization { return caller }
-    let found = try table.identify(certificateName: certificateName, authorization: authorization)
+    let found = try table().identify(certificateName: certificateName, authorization: authorization)
     self.authorization = authorization
     caller = found
     return found

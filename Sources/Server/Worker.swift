@@ -61,7 +61,7 @@ final class Load: Sendable {
 
   let arena: Arena
   let readBuffer: UnsafeMutableRawBufferPointer
-  private let shared: Shared
+  let shared: Shared
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load
@@ -92,8 +92,6 @@ final class Load: Sendable {
 
   var nowMillis: Int64 { reactor.nowMillis }
   var limits: Limits { shared.limits }
-  var methods: MethodTable<(number: Int, method: Method)> { shared.methods }
-  var callers: CallerTable { shared.callers }
   var log: Log { shared.log }
 
   // MARK: The turn
@@ -118,8 +116,11 @@ final class Load: Sendable {
     case .drain:
       draining = true
       for slot in slots {
-        slot.connection?.wakeStreams()
-        slot.connection?.drain()
+        guard let connection = slot.connection else { continue }
+        connection.wakeStreams()
+        // nghttp2 sends DATA after any GOAWAY: who watches must read NOT_SERVING before that.
+        connection.flush()
+        connection.drain()
       }
       stopWhenEmpty()
     case .stop:

@@ -16,7 +16,7 @@ package struct AccountService: Sendable {
       let order = CreateAccountRequest(
         email: try Shape.email(request.email, "email"), password: try Shape.password(request.password, "password"),
         displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
-        photoURL: try Shape.text(request.photoURL, "photo_url", bytesMax: Shape.urlBytesMax))
+        photoURL: try Shape.webURL(request.photoURL, "photo_url"))
       let create = CreateAccount(desk.environment)
       return .task { CreateResponse(outcome: .session(Wire.Session(try await create(order, call)))) }
     }

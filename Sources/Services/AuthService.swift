@@ -17,7 +17,7 @@ package struct AuthService: Sendable {
       let credential = try Shape.credential(request.credential)
       let order = Identity.SignInRequest(
         credential: credential,
-        pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.tokenBytesMax),
+        pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         existingOnly: request.existingOnly, claimAddress: request.claimAddress)
       let signIn = SignIn(desk.environment)
       return .task {
@@ -85,7 +85,8 @@ package struct AuthService: Sendable {
       let subject: Identity.FetchProvidersRequest
       switch request.subject {
       case .email(let address): subject = .email(try Shape.email(address, "email"))
-      case .pendingToken(let handle): subject = .pendingToken(try Shape.token(handle, "pending_token"))
+      case .pendingToken(let handle):
+        subject = .pendingToken(try Shape.required(handle, "pending_token", bytesMax: Shape.handleBytesMax))
       case nil: throw Shape.invalid("subject", "It must be an address or a pending token.")
       }
       return try desk.read(FetchProviders(desk.environment, subject, call), arena) { FetchProvidersResponse($0) }

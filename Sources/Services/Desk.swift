@@ -5,7 +5,7 @@ internal import Store
 internal import Wire
 
 /// What every service of the product works with: the domain, and the making of a call's facts.
-package struct Desk: Sendable {
+package final class Desk: Sendable {
   let environment: Environment
   private let idempotencyKeys: IdempotencyKeys
 

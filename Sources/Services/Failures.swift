@@ -52,7 +52,9 @@ package enum Failures {
 
   private static func status(_ failure: Failure, _ arena: Arena) -> GRPC.Status {
     // Nobody waits for this answer; the code is what a client's own library would have said.
-    if failure.reason == .cancelled { return GRPC.Status(.cancelled, "the call was cancelled before it changed anything") }
+    guard failure.reason != .cancelled else {
+      return GRPC.Status(.cancelled, "the call was cancelled before it changed anything")
+    }
     let code = code(of: failure.reason)
     var message = failure.reason.rawValue
     if let field = failure.field { message += " (\(field))" }

@@ -11,27 +11,36 @@ internal import Identity
 package import Store
 package import Wire
 
-/// One served method. The table of them is the whole surface of the server.
-package struct Method: Sendable {
+/// One served method. The table of them is the whole surface of the server; calls only point into it.
+package final class Method: Sendable {
   /// `/package.Service/Method`.
   package let path: String
   package let messageBytesMax: Int
   /// The longest a call may take, whatever deadline its client sets.
   package let timeLimitMillis: Int64
-  /// Served to every caller that reaches the port.
-  package let isOpenToAll: Bool
+  package let access: Access
   package let handler: Handler
 
   package init(
-    _ path: String, messageBytesMax: Int = 65_536, timeLimitMillis: Int64 = 30_000, isOpenToAll: Bool = false,
+    _ path: String, messageBytesMax: Int = 65_536, timeLimitMillis: Int64 = 30_000, access: Access = .right,
     _ handler: Handler
   ) {
     self.path = path
     self.messageBytesMax = messageBytesMax
     self.timeLimitMillis = timeLimitMillis
-    self.isOpenToAll = isOpenToAll
+    self.access = access
     self.handler = handler
   }
+}
+
+/// Who is served by a method.
+package enum Access: Sendable {
+  /// Whoever reaches the port, named or not: health, because probes come without credentials.
+  case anyone
+  /// Every caller that is served here at all.
+  case callers
+  /// Callers with the right to the method.
+  case right
 }
 
 package enum Handler: Sendable {
@@ -89,11 +98,11 @@ package struct CallContext: Sendable {
 extension Method {
   /// A unary method whose handler starts from a decoded message.
   static func unary<Request: WireDecodable>(
-    _ path: String, _ type: Request.Type, isOpenToAll: Bool = false, messageBytesMax: Int = 65_536,
+    _ path: String, _ type: Request.Type, access: Access = .right, messageBytesMax: Int = 65_536,
     _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
-      path, messageBytesMax: messageBytesMax, isOpenToAll: isOpenToAll,
+      path, messageBytesMax: messageBytesMax, access: access,
       .unary { message, context, arena in
         let span = message.bytes.span.extracting(message.start..<message.end)
         return try start(try Request.decode(span, arena: arena), message, context, arena)

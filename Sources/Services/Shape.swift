@@ -8,6 +8,8 @@ internal import Wire
 /// field's name. Limits are in bytes of UTF-8; text that is no UTF-8 or holds a NUL was refused by Wire.
 enum Shape {
   static let tokenBytesMax = 16_384
+  /// A handle has 43; some room for what a later version may make of it.
+  static let handleBytesMax = 128
   static let idempotencyKeyBytesMax = 255
   static let bindingBytes = 16...256
   static let displayNameBytesMax = 256
@@ -34,6 +36,15 @@ enum Shape {
 
   static func token(_ token: String, _ field: String) throws -> String {
     try required(token, field, bytesMax: tokenBytesMax)
+  }
+
+  /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
+  static func webURL(_ url: String, _ field: String) throws -> String {
+    _ = try text(url, field, bytesMax: urlBytesMax)
+    guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
+      throw invalid(field, "It must begin with https:// or http://.")
+    }
+    return url
   }
 
   static func email(_ address: String, _ field: String) throws -> String {
@@ -67,7 +78,8 @@ enum Shape {
     case .providerToken(let token): return .providerToken(try providerToken(token))
     case .customToken(let token): return .customToken(try Shape.token(token.token, "credential.custom_token.token"))
     case .anonymous: return .anonymous
-    case .pendingToken(let handle): return .pendingToken(try token(handle, "credential.pending_token"))
+    case .pendingToken(let handle):
+      return .pendingToken(try required(handle, "credential.pending_token", bytesMax: handleBytesMax))
     case .authorizationResponse, .phoneCode, .emailLink:
       throw Failure(
         .operationNotAllowed, field: "credential", hint: "This way of signing in is not enabled on this server.")

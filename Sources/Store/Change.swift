@@ -31,7 +31,8 @@ package enum Write: Hashable, Sendable {
   case insertFactor(FactorRecord)
 
   case insertSession(SessionRecord)
-  /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else `.stale`.
+  /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else
+  /// `.stale`.
   case rotateSession(id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp)
   /// Does nothing to a session that is closed already or unknown.
   case closeSession(id: String, at: Timestamp, reason: String)

@@ -2,8 +2,9 @@ import Synchronization
 
 /// Settles, once for each change of a call, whether its commit or its cancellation came first.
 ///
-/// A deadline or a client's cancel wins only while the fate is open. Once a commit has taken it, the change goes through
-/// and the answer is sent if anyone still listens: "cancelled" must never be told of something that was written.
+/// A deadline or a client's cancel wins only while the fate is open. Once a commit has taken it, the change goes
+/// through and the answer is sent if anyone still listens: "cancelled" must never be told of something that was
+/// written.
 package final class Fate: Sendable {
   private static let open: UInt8 = 0
   private static let taken: UInt8 = 1

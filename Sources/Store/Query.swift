@@ -9,8 +9,10 @@ package struct Query: Hashable, Sendable {
   package var identity: IdentityKey?
   /// The owner of this top-level address.
   package var email: String?
-  /// With `email`: where nobody owns it, an account that holds a linked identity with that address at tier verified or
-  /// above (the oldest link, where there are several).
+  /// How the owner of this top-level address can sign in.
+  package var waysIn: String?
+  /// With `waysIn`: where nobody owns it, those of an account that holds a linked identity with that address at tier
+  /// verified or above (the oldest link, where there are several).
   package var includesLinkedEmail = false
   package var phoneNumber: String?
   /// This pending row, and the account it was held for as `pendingAccount`.
@@ -42,20 +44,71 @@ package struct AccountState: Hashable, Sendable {
   }
 }
 
+/// Of an account, only what says how its person can sign in: the question asked most often reads no more than this.
+package struct WaysInRecord: Hashable, Sendable {
+  package var hasPassword: Bool
+  package var emailLink: Bool
+  package var emailProved: Bool
+  package var hasPhoneNumber: Bool
+  /// Of the identities, in the order they were linked; one that has two at a provider names it twice.
+  package var providerIDs: [String]
+
+  package init(
+    hasPassword: Bool = false, emailLink: Bool = false, emailProved: Bool = false, hasPhoneNumber: Bool = false,
+    providerIDs: [String] = []
+  ) {
+    self.hasPassword = hasPassword
+    self.emailLink = emailLink
+    self.emailProved = emailProved
+    self.hasPhoneNumber = hasPhoneNumber
+    self.providerIDs = providerIDs
+  }
+}
+
+extension AccountState {
+  package var waysIn: WaysInRecord {
+    WaysInRecord(
+      hasPassword: account.passwordHash != nil, emailLink: account.emailLink, emailProved: account.emailProved,
+      hasPhoneNumber: account.phoneNumber != nil, providerIDs: identities.map(\.key.providerID))
+  }
+}
+
 /// What a `Query` found; nil where there is nothing, or nothing was asked.
 package struct Facts: Hashable, Sendable {
-  package var idempotency: IdempotencyRecord?
-  package var session: SessionRecord?
-  package var sessionAccount: AccountState?
-  package var account: AccountState?
-  package var identityOwner: AccountState?
-  package var emailOwner: AccountState?
-  package var linkedEmailOwner: AccountState?
-  package var phoneOwner: AccountState?
-  package var pending: PendingRecord?
-  package var pendingAccount: AccountState?
+  @Held package var idempotency: IdempotencyRecord?
+  @Held package var session: SessionRecord?
+  @Held package var sessionAccount: AccountState?
+  @Held package var account: AccountState?
+  @Held package var identityOwner: AccountState?
+  @Held package var emailOwner: AccountState?
+  @Held package var waysIn: WaysInRecord?
+  @Held package var phoneOwner: AccountState?
+  @Held package var pending: PendingRecord?
+  @Held package var pendingAccount: AccountState?
   package var tokenSpent = false
   package var signingKeys: [SigningKeyRecord] = []
 
   package init() {}
+}
+
+/// Keeps a record outside of the struct that names it: most facts of a call are nil, and those that are not are handed
+/// from the backend to the decision as one pointer.
+@propertyWrapper package struct Held<Record: Hashable & Sendable>: Hashable, Sendable {
+  private final class Place: Sendable {
+    let record: Record
+    init(_ record: Record) { self.record = record }
+  }
+
+  private var place: Place?
+
+  package init(wrappedValue: Record?) { place = wrappedValue.map(Place.init) }
+
+  package var wrappedValue: Record? {
+    get { place?.record }
+    set { place = newValue.map(Place.init) }
+  }
+
+  package static func == (left: Held, right: Held) -> Bool { left.wrappedValue == right.wrappedValue }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
 }

@@ -121,6 +121,8 @@ package struct SessionRecord: Hashable, Sendable {
   package var methods: [String]
   package var secondFactor: String?
   package var audience: String
+  /// What the custom token that opened it says of this session: a JSON object, or empty.
+  package var claimsJSON = ""
   package var createdAt: Timestamp
   package var lastUsedAt: Timestamp
   package var idleExpiresAt: Timestamp

@@ -1,7 +1,7 @@
 import Store
 
-// Accounts and what hangs on them. Whatever is added to or taken from an account is counted in its row, which also
-// refuses a child of an account that is gone.
+// Accounts and what hangs on them. Whatever is added to or taken from an account is counted in its row; a child of an
+// account that is gone finds no number to be kept under, and is refused.
 
 extension Writer {
   func insert(_ account: AccountRecord) throws(Failure) {
@@ -47,12 +47,13 @@ extension Writer {
   }
 
   func deleteAccount(_ id: String, _ version: Int64) throws(Failure) -> Bool {
-    guard
-      try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ?").bind(id).bind(version).runHitsRow()
-    else { return false }
-    try connection.statement("DELETE FROM identities WHERE account_id = ?").bind(id).run()
-    try connection.statement("DELETE FROM factors WHERE account_id = ?").bind(id).run()
-    try connection.statement("DELETE FROM unlinks WHERE account_id = ?").bind(id).run()
+    let statement = try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ? RETURNING number")
+    defer { statement.reset() }
+    guard try statement.bind(id).bind(version).step() else { return false }
+    let number = statement.int64()
+    try connection.statement("DELETE FROM identities WHERE account_number = ?").bind(number).run()
+    try connection.statement("DELETE FROM factors WHERE account_number = ?").bind(number).run()
+    try connection.statement("DELETE FROM unlinks WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
     try deletePendings(of: id, except: nil)
     return true
@@ -61,23 +62,23 @@ extension Writer {
   // MARK: Identities
 
   func insert(_ identity: IdentityRecord) throws(Failure) -> Bool {
-    try connection.statement(
+    let isLinked = try connection.statement(
       """
-      INSERT INTO identities (provider_id, subject, account_id, email, tier, display_name, photo_url, username,
+      INSERT INTO identities (account_number, provider_id, subject, email, tier, display_name, photo_url, username,
         linked_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      SELECT number, ?, ?, ?, ?, ?, ?, ?, ? FROM accounts WHERE id = ?
       """
-    ).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.accountID).bind(identity.email)
+    ).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.email)
       .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
-      .bind(identity.linkedAt).runInsert()
-    return try countIdentities(of: identity.accountID, by: 1)
+      .bind(identity.linkedAt).bind(identity.accountID).runHitsRow()
+    return isLinked ? try countIdentities(of: identity.accountID, by: 1) : false
   }
 
   func update(_ identity: IdentityRecord) throws(Failure) -> Bool {
     try connection.statement(
       """
       UPDATE identities SET email = ?, tier = ?, display_name = ?, photo_url = ?, username = ?
-      WHERE account_id = ? AND provider_id = ? AND subject = ?
+      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND provider_id = ? AND subject = ?
       """
     ).bind(identity.email).bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL)
       .bind(identity.username).bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject)
@@ -86,7 +87,10 @@ extension Writer {
 
   func delete(_ key: IdentityKey, of accountID: String) throws(Failure) -> Bool {
     let isGone = try connection.statement(
-      "DELETE FROM identities WHERE account_id = ? AND provider_id = ? AND subject = ?"
+      """
+      DELETE FROM identities
+      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND provider_id = ? AND subject = ?
+      """
     ).bind(accountID).bind(key.providerID).bind(key.subject).runHitsRow()
     return isGone ? try countIdentities(of: accountID, by: -1) : false
   }
@@ -101,22 +105,30 @@ extension Writer {
   /// A second unlink of the same identity only moves the moment.
   func remember(_ unlink: UnlinkRecord) throws(Failure) -> Bool {
     if try connection.statement(
-      "UPDATE unlinks SET unlinked_at = ? WHERE account_id = ? AND provider_id = ? AND subject = ?"
+      """
+      UPDATE unlinks SET unlinked_at = ?
+      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND provider_id = ? AND subject = ?
+      """
     ).bind(unlink.at).bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).runHitsRow() {
       return true
     }
-    try connection.statement(
-      "INSERT INTO unlinks (account_id, provider_id, subject, unlinked_at) VALUES (?, ?, ?, ?)"
-    ).bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at).runInsert()
-    return try countUnlinks(of: unlink.accountID, by: 1)
+    let isNew = try connection.statement(
+      """
+      INSERT INTO unlinks (account_number, provider_id, subject, unlinked_at)
+      SELECT number, ?, ?, ? FROM accounts WHERE id = ?
+      """
+    ).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at).bind(unlink.accountID).runHitsRow()
+    return isNew ? try countUnlinks(of: unlink.accountID, by: 1) : false
   }
 
   func forget(_ key: IdentityKey, of accountID: String) throws(Failure) {
-    if try connection.statement("DELETE FROM unlinks WHERE account_id = ? AND provider_id = ? AND subject = ?")
-      .bind(accountID).bind(key.providerID).bind(key.subject).runHitsRow()
-    {
-      _ = try countUnlinks(of: accountID, by: -1)
-    }
+    let isForgotten = try connection.statement(
+      """
+      DELETE FROM unlinks
+      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND provider_id = ? AND subject = ?
+      """
+    ).bind(accountID).bind(key.providerID).bind(key.subject).runHitsRow()
+    if isForgotten { _ = try countUnlinks(of: accountID, by: -1) }
   }
 
   private func countUnlinks(of accountID: String, by delta: Int) throws(Failure) -> Bool {
@@ -125,13 +137,14 @@ extension Writer {
   }
 
   func insert(_ factor: FactorRecord) throws(Failure) -> Bool {
-    try connection.statement(
+    let isEnrolled = try connection.statement(
       """
-      INSERT INTO factors (id, account_id, kind, display_name, phone_number, sealed_secret, enrolled_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO factors (account_number, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
+      SELECT number, ?, ?, ?, ?, ?, ? FROM accounts WHERE id = ?
       """
-    ).bind(factor.id).bind(factor.accountID).bind(factor.kind.rawValue).bind(factor.displayName)
-      .bind(factor.phoneNumber).bind(factor.sealedSecret).bind(factor.enrolledAt).runInsert()
+    ).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName).bind(factor.phoneNumber)
+      .bind(factor.sealedSecret).bind(factor.enrolledAt).bind(factor.accountID).runHitsRow()
+    guard isEnrolled else { return false }
     return try connection.statement("UPDATE accounts SET factor_count = factor_count + 1 WHERE id = ?")
       .bind(factor.accountID).runHitsRow()
   }

@@ -5,13 +5,14 @@ extension Writer {
     try connection.statement(
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
-        sign_in_provider_id, methods, second_factor, audience, created_at, last_used_at, idle_expires_at, expires_at,
-        closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
+        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
-      .bind(session.methodLines).bind(session.secondFactor).bind(session.audience).bind(session.createdAt)
+      .bind(session.methodLines).bind(session.secondFactor).bind(session.audience).bind(session.claimsJSON)
+      .bind(session.createdAt)
       .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
       .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
       .bind(session.endsAt).runInsert()

@@ -26,6 +26,9 @@ struct Failure: Error {
   /// "done" of pages that were dropped; only a restart, which reads the file anew, is safe.
   var isSyncFailure: Bool { code == csqlite_ioerr_fsync || code == csqlite_ioerr_dir_fsync }
 
+  /// Whether a lock could not be had in time.
+  var isLock: Bool { code & 0xff == SQLITE_BUSY }
+
   /// The unique key that refused a row. SQLite names the columns of the index that failed.
   var uniqueKey: UniqueKey? {
     guard code == csqlite_constraint_unique || code == csqlite_constraint_primarykey,

@@ -34,8 +34,7 @@ final class Inbox<Job: Sendable>: Sendable {
 
   var count: Int { state.withLock { $0.jobs.count } }
 
-  /// Queues the job, or answers its caller at once where the queue is full or closed.
-  func push<Answer>(_ job: Job, orRefuse caller: CheckedContinuation<Answer, any Error>) {
+  func push(_ job: Job) throws(StoreError) {
     let jobsMax = jobsMax
     let (refusal, wakes) = state.withLock { state -> (StoreError?, Bool) in
       if state.isClosed { return (.closed, false) }
@@ -45,7 +44,7 @@ final class Inbox<Job: Sendable>: Sendable {
       return (nil, state.isAsleep)
     }
     if wakes { ring() }
-    if let refusal { caller.resume(throwing: refusal) }
+    if let refusal { throw refusal }
   }
 
   /// The thread's side: waits for jobs; nil once the inbox is closed and everything queued before has been taken.

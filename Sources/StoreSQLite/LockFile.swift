@@ -23,7 +23,9 @@ struct LockFile: ~Copyable {
   /// Makes the file with mode 0600 before SQLite would make it with the umask's; its WAL inherits the mode.
   static func createPrivately(_ path: String) throws(Failure) {
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Failure(code: SQLITE_CANTOPEN, text: "\(path) cannot be opened, errno \(errno)") }
+    guard descriptor >= 0 else {
+      throw Failure(code: SQLITE_CANTOPEN, text: "\(path) cannot be opened, errno \(errno)")
+    }
     _ = Glibc.close(descriptor)
   }
 }

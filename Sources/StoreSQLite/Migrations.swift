@@ -29,10 +29,14 @@ enum Migrations {
     }
   }
 
+  /// `number` never leaves this file: what hangs on an account is kept by it, since comparing integers makes a look-up
+  /// about a fifth cheaper than comparing ids, and puts the rows of new accounts side by side.
+  ///
   /// The three counts say which of the child tables need no look at all when an account is read; most hold nothing.
   private static let accounts = """
     CREATE TABLE accounts (
-      id TEXT NOT NULL PRIMARY KEY,
+      number INTEGER PRIMARY KEY,
+      id TEXT NOT NULL UNIQUE,
       version INTEGER NOT NULL,
       email TEXT UNIQUE,
       email_proof TEXT,
@@ -61,7 +65,7 @@ enum Migrations {
   /// that a look-up may find (tier verified and above).
   private static let credentials = """
     CREATE TABLE identities (
-      account_id TEXT NOT NULL,
+      account_number INTEGER NOT NULL,
       provider_id TEXT NOT NULL,
       subject TEXT NOT NULL,
       email TEXT,
@@ -70,26 +74,26 @@ enum Migrations {
       photo_url TEXT NOT NULL,
       username TEXT NOT NULL,
       linked_at INTEGER NOT NULL,
-      PRIMARY KEY (account_id, provider_id, subject),
+      PRIMARY KEY (account_number, provider_id, subject),
       UNIQUE (provider_id, subject)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX identities_by_email ON identities (email, linked_at) WHERE tier >= 1;
     CREATE TABLE unlinks (
-      account_id TEXT NOT NULL,
+      account_number INTEGER NOT NULL,
       provider_id TEXT NOT NULL,
       subject TEXT NOT NULL,
       unlinked_at INTEGER NOT NULL,
-      PRIMARY KEY (account_id, provider_id, subject)
+      PRIMARY KEY (account_number, provider_id, subject)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE factors (
-      account_id TEXT NOT NULL,
+      account_number INTEGER NOT NULL,
       id TEXT NOT NULL,
       kind TEXT NOT NULL,
       display_name TEXT NOT NULL,
       phone_number TEXT,
       sealed_secret BLOB NOT NULL,
       enrolled_at INTEGER NOT NULL,
-      PRIMARY KEY (account_id, id)
+      PRIMARY KEY (account_number, id)
     ) STRICT, WITHOUT ROWID;
     """
 
@@ -107,6 +111,7 @@ enum Migrations {
       methods TEXT NOT NULL,
       second_factor TEXT,
       audience TEXT NOT NULL,
+      claims_json TEXT NOT NULL,
       created_at INTEGER NOT NULL,
       last_used_at INTEGER NOT NULL,
       idle_expires_at INTEGER NOT NULL,

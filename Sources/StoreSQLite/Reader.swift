@@ -4,7 +4,8 @@ import Store
 final class Reader {
   private let connection: Connection
   private let begin, end: Statement
-  private let accountByID, accountByEmail, accountByPhone, accountByIdentity, accountByLinkedEmail: Statement
+  private let accountByID, accountByEmail, accountByPhone, accountByIdentity: Statement
+  private let waysInByEmail, waysInByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
   private var hasSnapshot = false
@@ -12,18 +13,27 @@ final class Reader {
   init(path: String, options: Options) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
-    let ownerByIdentity = "SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.id = i.account_id"
+    let ownerByIdentity = """
+      SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
+      """
     begin = try connection.prepare("BEGIN")
     end = try connection.prepare("COMMIT")
     accountByID = try connection.prepare("\(account) WHERE a.id = ?")
     accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
     accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
     accountByIdentity = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.subject = ?")
-    accountByLinkedEmail = try connection.prepare(
-      "\(ownerByIdentity) WHERE i.email = ? AND i.tier >= 1 ORDER BY i.linked_at LIMIT 1")
-    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_id = ?")
-    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_id = ?")
-    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_id = ?")
+    let waysIn = """
+      SELECT \(WaysInRow.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_number = a.number
+      """
+    waysInByEmail = try connection.prepare("\(waysIn) WHERE a.email = ?")
+    waysInByLinkedEmail = try connection.prepare(
+      """
+      \(waysIn) WHERE a.number = (
+        SELECT account_number FROM identities WHERE email = ? AND tier >= 1 ORDER BY linked_at LIMIT 1)
+      """)
+    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_number = ?")
+    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_number = ?")
+    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_number = ?")
     session = try connection.prepare("SELECT \(SessionRecord.columns) FROM sessions WHERE id = ?")
     pending = try connection.prepare("SELECT \(PendingRecord.columns) FROM pendings WHERE digest = ?")
     idempotency = try connection.prepare("SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = ?")
@@ -39,7 +49,8 @@ final class Reader {
       hasSnapshot = true
     }
     var facts = Facts()
-    if let email = query.email { try find(email: email, linkedToo: query.includesLinkedEmail, &facts) }
+    if let email = query.email { facts.emailOwner = try state(accountByEmail.bind(email)) }
+    if let email = query.waysIn { facts.waysIn = try waysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id), SessionRecord.init)
       if let session = facts.session { facts.sessionAccount = try state(accountByID.bind(session.accountID)) }
@@ -73,9 +84,13 @@ final class Reader {
     }
   }
 
-  private func find(email: String, linkedToo: Bool, _ facts: inout Facts) throws(Failure) {
-    facts.emailOwner = try state(accountByEmail.bind(email))
-    if facts.emailOwner == nil, linkedToo { facts.linkedEmailOwner = try state(accountByLinkedEmail.bind(email)) }
+  private func waysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
+    var rows = try all(waysInByEmail.bind(email), WaysInRow.init)
+    if rows.isEmpty, linkedToo { rows = try all(waysInByLinkedEmail.bind(email), WaysInRow.init) }
+    guard var record = rows.first?.record else { return nil }
+    if rows.count > 1 { rows.sort { $0.linkedAt < $1.linkedAt } }
+    record.providerIDs = rows.compactMap(\.providerID)
+    return record
   }
 
   private func state(_ statement: Statement) throws(Failure) -> AccountState? {
@@ -83,13 +98,18 @@ final class Reader {
     var state = AccountState(account: row.account)
     let id = row.account.id
     if row.identityCount > 0 {
-      state.identities = try all(identities.bind(id), IdentityRecord.init)
+      state.identities = try all(identities.bind(row.number)) { row throws(Failure) in
+        try IdentityRecord(row, of: id)
+      }
       if state.identities.count > 1 { state.identities.sort { $0.linkedAt < $1.linkedAt } }
     }
     if row.factorCount > 0 {
-      state.factors = try all(factors.bind(id), FactorRecord.init).sorted { $0.enrolledAt < $1.enrolledAt }
+      state.factors = try all(factors.bind(row.number)) { row throws(Failure) in try FactorRecord(row, of: id) }
+      state.factors.sort { $0.enrolledAt < $1.enrolledAt }
     }
-    if row.unlinkCount > 0 { state.unlinks = try all(unlinks.bind(id), UnlinkRecord.init) }
+    if row.unlinkCount > 0 {
+      state.unlinks = try all(unlinks.bind(row.number)) { row throws(Failure) in UnlinkRecord(row, of: id) }
+    }
     return state
   }
 

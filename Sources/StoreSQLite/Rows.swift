@@ -5,17 +5,19 @@ import Store
 /// An account's own row, with how much hangs on it.
 struct AccountRow {
   static let columns = """
-    a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
+    a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
     a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.anonymous, \
     a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
     a.identity_count, a.factor_count, a.unlink_count
     """
+  let number: Int64
   let account: AccountRecord
   let identityCount: Int
   let factorCount: Int
   let unlinkCount: Int
 
   init(_ row: Statement) throws(Failure) {
+    number = row.int64()
     var account = AccountRecord(id: row.text(), createdAt: Timestamp(millis: 0))
     account.version = row.int64()
     account.email = row.optionalText()
@@ -42,36 +44,52 @@ struct AccountRow {
   }
 }
 
-extension IdentityRecord {
+/// One identity of an account beside what the account itself says, or that alone where it has none.
+struct WaysInRow {
   static let columns = """
-    provider_id, subject, account_id, email, tier, display_name, photo_url, username, linked_at
+    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, i.provider_id, \
+    i.linked_at
     """
+  let record: WaysInRecord
+  let providerID: String?
+  let linkedAt: Int64
 
   init(_ row: Statement) throws(Failure) {
-    let key = row.identityKey()
-    let accountID = row.text()
+    record = WaysInRecord(
+      hasPassword: row.bool(), emailLink: row.bool(), emailProved: row.bool(), hasPhoneNumber: row.bool())
+    providerID = row.optionalText()
+    linkedAt = row.int64()
+  }
+}
+
+extension IdentityRecord {
+  static let columns = """
+    provider_id, subject, email, tier, display_name, photo_url, username, linked_at
+    """
+
+  init(_ row: Statement, of accountID: String) throws(Failure) {
     let assertion = Assertion(
-      identity: key, email: row.optionalText(), tier: try row.tier(), displayName: row.text(), photoURL: row.text(),
-      username: row.text())
+      identity: row.identityKey(), email: row.optionalText(), tier: try row.tier(), displayName: row.text(),
+      photoURL: row.text(), username: row.text())
     self.init(assertion: assertion, accountID: accountID, linkedAt: row.timestamp())
   }
 }
 
 extension FactorRecord {
-  static let columns = "id, account_id, kind, display_name, phone_number, sealed_secret, enrolled_at"
+  static let columns = "id, kind, display_name, phone_number, sealed_secret, enrolled_at"
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement, of accountID: String) throws(Failure) {
     self.init(
-      id: row.text(), accountID: row.text(), kind: try row.name(), displayName: row.text(),
+      id: row.text(), accountID: accountID, kind: try row.name(), displayName: row.text(),
       phoneNumber: row.optionalText(), sealedSecret: row.bytes(), enrolledAt: row.timestamp())
   }
 }
 
 extension UnlinkRecord {
-  static let columns = "account_id, provider_id, subject, unlinked_at"
+  static let columns = "provider_id, subject, unlinked_at"
 
-  init(_ row: Statement) throws(Failure) {
-    self.init(accountID: row.text(), key: row.identityKey(), at: row.timestamp())
+  init(_ row: Statement, of accountID: String) {
+    self.init(accountID: accountID, key: row.identityKey(), at: row.timestamp())
   }
 }
 
@@ -79,7 +97,7 @@ extension SessionRecord {
   static let columns = """
     id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, second_factor, audience, \
     created_at, idle_expires_at, expires_at, parent_digest, rotated_at, last_used_at, closed_at, closed_reason, \
-    ip_address, user_agent, device_id
+    ip_address, user_agent, device_id, claims_json
     """
 
   init(_ row: Statement) throws(Failure) {
@@ -96,6 +114,7 @@ extension SessionRecord {
     ipAddress = row.text()
     userAgent = row.text()
     deviceID = row.text()
+    claimsJSON = row.text()
   }
 
   var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }

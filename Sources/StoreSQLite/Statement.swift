@@ -78,7 +78,9 @@ import Store
 
   func bind(_ value: [UInt8]) -> Statement {
     note(
-      unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(handle, next(), $0.baseAddress, sqlite3_uint64($0.count)) })
+      unsafe value.withUnsafeBytes {
+        unsafe csqlite_bind_blob(handle, next(), $0.baseAddress, sqlite3_uint64($0.count))
+      })
   }
 
   func bind(_ value: Digest?) -> Statement { value.map { bind($0.bytes) } ?? bindNull() }

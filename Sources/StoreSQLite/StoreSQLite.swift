@@ -54,6 +54,9 @@ package final class SQLiteStore: Store {
   /// Changes that wait for the writing thread.
   package var queuedCount: Int { writing.count }
 
+  /// Changes that the writing thread has taken up since the store was opened.
+  package var changeCount: Int { progress.changes.load(ordering: .relaxed) }
+
   /// Transactions committed by the writing thread since the store was opened.
   package var transactionCount: Int { progress.transactions.load(ordering: .relaxed) }
 
@@ -91,28 +94,20 @@ package final class SQLiteStore: Store {
         throw error.storeError
       }
     }
-    return try await withCheckedThrowingContinuation { continuation in
-      reading.push(ReadOrder(query: query, answer: continuation), orRefuse: continuation)
-    }
+    return try await answer(from: reading) { ReadOrder(query: query, answer: $0) }
   }
 
   package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
-    try await withCheckedThrowingContinuation { continuation in
-      writing.push(.change(ChangeOrder(change: change, fate: fate, answer: continuation)), orRefuse: continuation)
-    }
+    try await answer(from: writing) { .change(ChangeOrder(change: change, fate: fate, answer: $0)) }
   }
 
   package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
-    try await withCheckedThrowingContinuation { continuation in
-      writing.push(.sweep(at: now, rowsMax: rowsMax, continuation), orRefuse: continuation)
-    }
+    try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, $0) }
   }
 
   /// What `PRAGMA integrity_check` says; `["ok"]` for a sound file. Reads the whole file on the writing thread.
   package func integrityCheck() async throws -> [String] {
-    try await withCheckedThrowingContinuation { continuation in
-      writing.push(.integrityCheck(continuation), orRefuse: continuation)
-    }
+    try await answer(from: writing) { .integrityCheck($0) }
   }
 
   /// The reading thread goes first, so that the writer's connection is the last and leaves an empty WAL behind. Threads
@@ -123,6 +118,18 @@ package final class SQLiteStore: Store {
     await writing.closeAndWait()
   }
 
+  private func answer<Job, Answer>(
+    from inbox: Inbox<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
+  ) async throws -> Answer {
+    try await withCheckedThrowingContinuation { continuation in
+      do throws(StoreError) {
+        try inbox.push(order(continuation))
+      } catch {
+        continuation.resume(throwing: error)
+      }
+    }
+  }
+
   private func ensureOpen() throws(StoreError) {
     if isClosed.load(ordering: .acquiring) { throw .closed }
   }
@@ -130,5 +137,6 @@ package final class SQLiteStore: Store {
 
 /// What the writing thread counts for others to read.
 final class Progress: Sendable {
+  let changes = Atomic<Int>(0)
   let transactions = Atomic<Int>(0)
 }

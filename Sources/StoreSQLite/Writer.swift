@@ -61,6 +61,7 @@ final class Writer {
     for order in orders {
       if case .change(let change) = order { group.append(change) }
     }
+    progress.changes.add(group.count, ordering: .relaxed)
     if !group.isEmpty { carryOut(group) }
     for order in orders {
       switch order {
@@ -76,13 +77,17 @@ final class Writer {
   // MARK: Group commit
 
   /// One transaction for all. Where it is lost (a failed commit, or FULL, IOERR, NOMEM inside it), nobody has been
-  /// told anything and nothing was written: each change is run again alone, and may be cancelled until then.
+  /// told anything and nothing was written: each change is run again alone, and may be cancelled until then. Where a
+  /// foreign program holds the lock, each would only wait for it again.
   private func carryOut(_ group: [ChangeOrder]) {
     do throws(Failure) {
       let results = try transaction { () throws(Failure) in try attempt(group) }
       for (order, result) in zip(group, results) { answer(order, result) }
     } catch {
-      if group.count == 1 { return answer(group[0], .failure(error.storeError)) }
+      if group.count == 1 || error.isLock {
+        for order in group { answer(order, .failure(error.storeError)) }
+        return
+      }
       for order in group {
         order.fate.release()
         carryOut([order])

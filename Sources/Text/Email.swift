@@ -10,7 +10,7 @@ package func normaliseEmail(_ address: String) throws(TextError) -> String {
   // Normal forms cost time in proportion, and no address needs a longer input than this.
   guard address.utf8.count <= 1_024 else { throw .invalidEmail(.tooLong) }
   if isPlainSpelling(address.utf8) {
-    try checkShape(address.utf8)
+    try checkShape(address.utf8.span)
     return address
   }
   let composed = normalForm(trimmed(address), .nfc)
@@ -23,7 +23,7 @@ package func normaliseEmail(_ address: String) throws(TextError) -> String {
   guard local.unicodeScalars.allSatisfy(isVisible) else { throw .invalidEmail(.localPart) }
   guard let domain = asciiDomain(lowerCased(String(parts[1]) ?? "")) else { throw .invalidEmail(.domain) }
   let normalised = local + "@" + domain
-  try checkShape(normalised.utf8)
+  try checkShape(normalised.utf8.span)
   return normalised
 }
 
@@ -82,35 +82,48 @@ private func asciiLabel(_ label: String) -> String? {
 }
 
 /// RFC 5321 4.5.3.1: 64 bytes before the sign, 254 in all (which leaves the domain below its own limit of 253).
-private func checkShape(_ bytes: String.UTF8View) throws(TextError) {
+private func checkShape(_ bytes: Span<UInt8>) throws(TextError) {
   guard bytes.count <= 254 else { throw .invalidEmail(.tooLong) }
-  guard let sign = bytes.firstIndex(of: UInt8(ascii: "@")) else { throw .invalidEmail(.notOneAtSign) }
-  let domain = bytes[bytes.index(after: sign)...]
-  guard !domain.contains(UInt8(ascii: "@")) else { throw .invalidEmail(.notOneAtSign) }
-  guard isDotAtom(bytes[..<sign]) else { throw .invalidEmail(.localPart) }
+  let at = UInt8(ascii: "@")
+  guard let sign = bytes.indices.first(where: { bytes[$0] == at }) else { throw .invalidEmail(.notOneAtSign) }
+  let domain = bytes.extracting((sign + 1)...)
+  guard !domain.indices.contains(where: { domain[$0] == at }) else { throw .invalidEmail(.notOneAtSign) }
+  guard isDotAtom(bytes.extracting(..<sign)) else { throw .invalidEmail(.localPart) }
   guard isHostName(domain) else { throw .invalidEmail(.domain) }
 }
 
-private func isDotAtom(_ bytes: Substring.UTF8View) -> Bool {
+private func isDotAtom(_ bytes: Span<UInt8>) -> Bool {
   var previous = UInt8(ascii: ".")
-  for byte in bytes {
+  for index in bytes.indices {
+    let byte = bytes[index]
     guard byte != UInt8(ascii: ".") || previous != byte else { return false }
-    // Controls, space and the specials of RFC 5322 3.2.3.
-    guard byte > 0x20, byte != 0x7F, !"\"(),:;<>@[\\]".utf8.contains(byte) else { return false }
+    guard !isSpecial(byte) else { return false }
     previous = byte
   }
   return previous != UInt8(ascii: ".") && bytes.count <= 64
 }
 
+/// Controls, space and the specials of RFC 5322 3.2.3.
+private func isSpecial(_ byte: UInt8) -> Bool {
+  switch byte {
+  case ...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: ","), UInt8(ascii: ":"),
+    UInt8(ascii: ";"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "@"), UInt8(ascii: "["), UInt8(ascii: "\\"),
+    UInt8(ascii: "]"):
+    true
+  default: false
+  }
+}
+
 /// Letters, digits and inner hyphens (RFC 1123 2.1); a last label of digits alone would be an IPv4 address.
-private func isHostName(_ bytes: Substring.UTF8View) -> Bool {
+private func isHostName(_ bytes: Span<UInt8>) -> Bool {
   let dot = UInt8(ascii: ".")
   let hyphen = UInt8(ascii: "-")
   var labelCount = 1
   var length = 0
   var onlyDigits = true
   var previous = dot
-  for byte in bytes {
+  for index in bytes.indices {
+    let byte = bytes[index]
     if byte == dot {
       guard (1...63).contains(length), previous != hyphen else { return false }
       labelCount += 1

@@ -47,6 +47,19 @@ package struct CustomClaims: Equatable, Sendable {
     members = writer.bytes
   }
 
+  /// These claims with those of `other` in place of the ones of the same name.
+  package func overridden(by other: CustomClaims) -> CustomClaims {
+    if other.isEmpty { return self }
+    if isEmpty { return other }
+    func parsed(_ claims: CustomClaims) -> [JSONMember] {
+      let bytes = Array(claims.json.utf8)
+      return (try? JSONValue.parse(bytes, byteCountMax: Self.byteCountMax + 2))?.members ?? []
+    }
+    let winning = parsed(other)
+    let names = Set(winning.map(\.name))
+    return CustomClaims(of: parsed(self).filter { !names.contains($0.name) } + winning)
+  }
+
   package var isEmpty: Bool { members.isEmpty }
 
   package var json: String { "{" + String(decoding: members, as: UTF8.self) + "}" }

@@ -2,6 +2,7 @@
 //
 // Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault,
 // 64: wrong arguments, 78: a configuration that cannot be used).
+// Does not own: what a setting means, or anything that runs once the server is made (Server).
 // Read next: Server/Server.swift.
 
 import ArgumentParser

@@ -5,7 +5,8 @@ import Testing
 struct AddressRuleTests {
   @Test(arguments: [
     [8, 8, 8, 8], [1, 1, 1, 1], [9, 255, 255, 255], [11, 0, 0, 0], [100, 63, 255, 255], [100, 128, 0, 0],
-    [126, 0, 0, 1], [172, 15, 255, 255], [172, 32, 0, 0], [192, 167, 0, 1], [198, 17, 0, 1], [198, 20, 0, 0], [223, 255, 255, 255],
+    [126, 0, 0, 1], [172, 15, 255, 255], [172, 32, 0, 0], [192, 167, 0, 1], [198, 17, 0, 1], [198, 20, 0, 0],
+    [223, 255, 255, 255],
   ] as [[UInt8]])
   func `an IPv4 address next to a reserved block is public`(address: [UInt8]) {
     #expect(AddressRule.isPublic(address))

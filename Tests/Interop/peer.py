@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import time
 from concurrent import futures
 from pathlib import Path
 
@@ -60,7 +61,8 @@ def serve(config: dict) -> None:
                ("grpc.absolute_max_metadata_size", 16384), ("grpc.max_concurrent_streams", 100),
                ("grpc.so_reuseport", 0)]
     server = grpc.server(futures.ThreadPoolExecutor(1200), options=options)
-    status = health.HealthServicer()
+    # The servicer's other mode can deadlock when a Watch is cancelled.
+    status = health.HealthServicer(experimental_non_blocking=False)
     for name in HEALTH_NAMES:
         status.set(name, health_pb2.HealthCheckResponse.SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
@@ -76,6 +78,7 @@ def serve(config: dict) -> None:
 def wait_for_signals(server: grpc.Server, status: health.HealthServicer) -> None:
     signal.sigwait({signal.SIGTERM})
     status.enter_graceful_shutdown()
+    time.sleep(0.3)  # Watchers are told by threads of their own, and calls are begun one after another.
     ended = server.stop(grace=10)
     while not ended.wait(0.02):
         if signal.sigtimedwait({signal.SIGTERM}, 0):

@@ -37,7 +37,8 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
     wanted = {"reflection": True, "client_certificates": "none"} | overrides
     (folder / "master.key").write_text("5a" * 32)
     config = {
-        "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True, "reflection": wanted["reflection"]},
+        "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True,
+                   "reflection": wanted["reflection"]},
         "tls": {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
                 "client_ca_file": str(folder / "authority.pem"),
                 "client_certificates": wanted["client_certificates"]},

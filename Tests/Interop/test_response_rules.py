@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from urllib.parse import unquote
 
 import pytest
 from google.rpc import error_details_pb2, status_pb2
@@ -77,11 +78,13 @@ def test_A3_the_status_is_there_once_as_plain_decimal(connection: Connection, pa
     assert len(values) == 1 and re.fullmatch(r"0|[1-9][0-9]?", values[0])
 
 
-@pytest.mark.parametrize("path", ["/nowhere/\u00e9\u4f60\u597d%25 %", "/%0d%0a%00/\u2603", "/a b/%zz"])
-def test_A4_a_message_is_percent_encoded_utf_8_whatever_was_asked(connection: Connection, path: str) -> None:
-    reply = connection.call(request(path))
+@pytest.mark.parametrize("name", ["\u00e9\u4f60\u597d%25 %", "a\r\n\tb\u2603", "a b/%zz~\x7f"])
+def test_A4_a_message_is_percent_encoded_utf_8_whatever_was_asked(connection: Connection, name: str) -> None:
+    service = name.encode()
+    reply = connection.call(body=message(bytes([0x0A, len(service)]) + service))
     text = reply.first("grpc-message") or ""
-    assert reply.status == UNIMPLEMENTED
+    assert reply.status == NOT_FOUND
+    assert unquote(text).endswith(name)
     assert re.fullmatch(r"(?:[\x20-\x24\x26-\x7e]|%[0-9A-F]{2})*", text), text
 
 
@@ -124,6 +127,7 @@ def test_A8_a_reset_frees_the_place_of_its_call(connection: Connection) -> None:
     assert finish(connection, hold(connection, 50) + held[50:]) == [OK] * STREAMS_MAX
 
 
+@pytest.mark.peer_differs("the C core answers a PING before it has handled the reset before it", strict=False)
 def test_A8_a_reset_ends_a_stream_without_another_word(connection: Connection) -> None:
     connection.write(connection.headers(1, request(WATCH)), frame(DATA, END_STREAM, 1, message()))
     assert isinstance(connection.until(frames.DataFrame), frames.DataFrame)

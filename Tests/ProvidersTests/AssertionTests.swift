@@ -173,8 +173,8 @@ struct RegistryTests {
     for id in ["corp", "oidc.", "oidc.Corp", "oidc.a b", "google.org", "oidc.\(String(repeating: "a", count: 65))"] {
       #expect(refused { $0.id = id } == "id")
     }
-    #expect(refused { $0.issuers = [] } == "issuer")
-    #expect(refused { $0.issuers = ["http://idp.example.com"] } == "issuer")
+    #expect(refused { $0.issuers = [] } == "issuers")
+    #expect(refused { $0.issuers = ["http://idp.example.com"] } == "issuers")
     #expect(refused { $0.clientIDs = [] } == "client_ids")
     #expect(refused { $0.clientIDs = ["a", ""] } == "client_ids")
     #expect(refused { $0.algorithms = [] } == "algorithms")

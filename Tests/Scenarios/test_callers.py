@@ -90,6 +90,13 @@ def test_an_unidentified_caller_may_sign_people_in_where_the_listener_allows_it(
     assert session(nobody.sign_in(password(email))).account.account_id == made.account.account_id
 
 
+def test_health_asks_nobody_for_a_name(serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(listen={"allow_unidentified": False})
+    for identity in ({"key": None}, {"key": "lk_" + "0" * 64}):
+        check = connect(server, **identity).channel.unary_unary("/grpc.health.v1.Health/Check")
+        assert check(b"", timeout=5) == b"\x08\x01", "SERVING"
+
+
 def test_an_unidentified_caller_is_refused_by_default(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(listen={"allow_unidentified": False})

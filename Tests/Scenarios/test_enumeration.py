@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from clients import Client, assertion, conflict, fresh_email, password, session
+from clients import Client, anonymous, assertion, conflict, fresh_email, password, session
 from configuration import REAL_PASSWORDS
 from failures import Refusal, expect_failure
 from grpc import StatusCode
@@ -124,12 +124,12 @@ def test_check_38_no_refusal_names_an_account_that_the_caller_has_not_proved(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     victim = session(web.sign_in(assertion(simulator, "google.com", email=email, email_verified=True)))
-    mine = web.create(fresh_email())
+    guest = session(web.sign_in(anonymous()))
     refusals = []
     with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE") as refusal:
         web.create(email)
     refusals.append(refusal)
     with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE") as refusal:
-        web.link(mine.id_token, password(email))
+        web.link(guest.id_token, password(email))
     refusals += [refusal, refuse(web, email)]
     assert all(victim.account.account_id not in each.everything for each in refusals)

@@ -1,1 +1,146 @@
 import Testing
+
+// Style is a test. Each of these names the places that break its rule, so that a failure says where to look.
+
+/// Collects `path:line` wherever `isWrong` says so of a line of code.
+private func places(
+  in files: [TextFile], where isWrong: (_ code: String, _ file: TextFile) -> Bool
+) -> [String] {
+  files.flatMap { file in
+    file.code.enumerated().filter { isWrong($1, file) }.map { "\(file.path):\($0.offset + 1)" }
+  }
+}
+
+@Test func `the tree that is looked at is the whole one`() {
+  #expect(Set(Tree.sources.compactMap(\.module)) == Set(Layers.all.map(\.module)))
+  #expect(Tree.files.contains { $0.path.hasPrefix("Tests/") && $0.isSwift })
+  #expect(Tree.files.contains { $0.path == "deploy/run" })
+  #expect(Tree.files.contains { $0.path.hasSuffix(".proto") })
+}
+
+@Test func `no line is longer than 120 columns, and none ends in blanks`() {
+  let wrong = Tree.files.flatMap { file in
+    file.lines.enumerated().filter { $1.count > 120 || $1.last?.isWhitespace == true }
+      .map { "\(file.path):\($0.offset + 1)" }
+  }
+  #expect(wrong == [])
+}
+
+@Test func `no file is longer than 500 lines`() {
+  #expect(Tree.files.filter { $0.lines.count > 501 }.map(\.path) == [])
+}
+
+@Test func `no function is longer than 70 lines`() {
+  let long = Tree.files.filter(\.isSwift).flatMap { file in
+    Functions.lengths(file.code).filter { $0.length > 70 }.map { "\(file.path):\($0.line) (\($0.length) lines)" }
+  }
+  #expect(long == [])
+}
+
+@Test func `the length of a function is that of its text, from its first line to its last`() {
+  let code = [
+    "struct A {", "  func short() {}", "  func long(", "    a: Int", "  ) -> Int {", "    if a { 1 }", "  }",
+    "  init() {", "    b = 1", "  }", "  var c: Int {", "    1", "  }", "  var d: Int", "  func required()", "}",
+  ]
+  let lengths = Functions.lengths(code).map { [$0.line, $0.length] }
+  #expect(lengths == [[2, 1], [3, 5], [8, 3], [11, 3], [14, 1], [15, 1]])
+}
+
+@Test func `code is what is left of a file without comments and strings`() {
+  let lines = [
+    "import Store // why", "let a = \"try! // x\\\"y\" + b // c", "let text = \"\"\"", "  as! unsafe", "  \"\"\"",
+    "let d = 1 / 2",
+  ]
+  let file = TextFile(path: "a.swift", text: lines.joined(separator: "\n"))
+  #expect(file.code == ["import Store ", "let a =  + b ", "let text = ", "", "", "let d = 1 / 2"])
+  #expect(file.imports == ["Store"])
+}
+
+@Test func `imports only point down`() {
+  for (index, layer) in Layers.all.enumerated() {
+    let below = Set(Layers.all[(index + 1)...].map(\.module))
+    #expect(below.isSuperset(of: layer.ours), "\(layer.module) may import only what stands below it")
+  }
+}
+
+@Test func `a module imports what its layer allows, and nothing else`() {
+  let astray = Tree.sources.flatMap { file -> [String] in
+    guard let layer = Layers.layer(file.module) else { return [file.path] }
+    return file.imports.filter { !(layer.ours + layer.c + layer.others).contains($0) }.map { "\(file.path): \($0)" }
+  }
+  #expect(astray == [])
+}
+
+@Test func `each C library has one importer; OpenSSL's two halves have one each, and so have Linux's two ends`() {
+  let shared = ["COpenSSL": ["Crypto", "TLS"], "CLinux": ["Reactor", "StoreSQLite"]]
+  for library in Set(Layers.all.flatMap(\.c)) {
+    let importers = Set(Tree.sources.filter { $0.imports.contains(library) }.compactMap(\.module))
+    if let expected = shared[library] {
+      #expect(importers.sorted() == expected)
+    } else {
+      #expect(importers.count == 1, "\(library) is imported by \(importers.sorted())")
+    }
+  }
+}
+
+@Test func `Foundation is nowhere, and its essentials only where JSON and configuration are read`() {
+  let full = Tree.sources.filter { $0.imports.contains("Foundation") }.map(\.path)
+  #expect(full == [])
+  let homes = ["Sources/Server/Configuration/", "Sources/Providers/", "Sources/Tokens/"]
+  let essentials = Tree.sources.filter { $0.imports.contains("FoundationEssentials") }.map(\.path)
+  #expect(!essentials.isEmpty)
+  #expect(essentials.filter { path in !homes.contains(where: path.hasPrefix) } == [])
+}
+
+@Test func `what the compiler cannot prove safe is only in wrappers of C, and around the read buffer`() {
+  let readBuffer = ["Sources/Server/Connection.swift", "Sources/Server/Worker.swift"]
+  let unsafe = places(in: Tree.sources) { code, file in
+    Layers.layer(file.module)?.wrapsC != true && !readBuffer.contains(file.path) && code.contains(/\bunsafe\b/)
+  }
+  #expect(unsafe == [])
+}
+
+@Test func `nothing is forced where it can fail otherwise`() {
+  #expect(places(in: Tree.files.filter(\.isSwift)) { code, _ in code.contains(/\btry!|\bas!/) } == [])
+}
+
+@Test func `nothing is left to be done`() {
+  // Spelt in two halves, or this line would be found.
+  let words = ["TO" + "DO", "FIX" + "ME"]
+  let left = Tree.files.flatMap { file in
+    file.lines.enumerated().filter { line in words.contains { line.element.contains($0) } }
+      .map { "\(file.path):\($0.offset + 1)" }
+  }
+  #expect(left == [])
+}
+
+@Test func `only the mailbox that is a task executor vouches for its own thread safety`() {
+  let vouching = places(in: Tree.sources) { code, _ in code.contains("@unchecked Sendable") }
+  #expect(vouching.map { $0.prefix { $0 != ":" } } == ["Sources/Reactor/Mailbox.swift"])
+}
+
+@Test func `modules are for each other, not for the world`() {
+  #expect(places(in: Tree.sources) { code, _ in code.contains(/\bpublic\b/) } == [])
+}
+
+@Test(arguments: Layers.all.map(\.module))
+func `a module's first file opens with what it owns, what it does not, and where to read on`(module: String) throws {
+  let layer = try #require(Layers.layer(module))
+  let path = "Sources/\(module)/\(layer.firstFile)"
+  let opening = try #require(Tree.sources.first { $0.path == path }, "\(path) is not there").opening
+  #expect(opening.hasPrefix("// \(module)"))
+  #expect(opening.contains(/\b(Owns:|owns)/))
+  #expect(opening.contains(/\b(Does|does) not\s+(\/\/ )?own\b/))
+  #expect(opening.contains(/\b(Read next|Next):/))
+  let named = opening.matches(of: /[A-Za-z0-9\/]+\.swift/).map { String($0.output) }
+  #expect(named.filter { !Tree.exists("Sources/\(module)/\($0)") && !Tree.exists("Sources/\($0)") } == [])
+}
+
+@Test func `GRPC knows none of the status codes that only the application may produce`() {
+  let names = [
+    "invalidArgument", "notFound", "alreadyExists", "failedPrecondition", "aborted", "outOfRange", "dataLoss",
+  ]
+  let grpc = Tree.sources.filter { $0.module == "GRPC" }
+  #expect(places(in: grpc) { code, _ in names.contains(where: code.contains) } == [])
+  #expect(places(in: grpc) { code, _ in code.contains(/rawValue: (3|5|6|9|10|11|15)\b/) } == [])
+}

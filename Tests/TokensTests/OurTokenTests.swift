@@ -207,6 +207,14 @@ struct CustomClaimsTests {
     #expect(claims.json == #"{"tenant":{"sub":"x"},"Sub":1}"#)
   }
 
+  @Test func `Claims of a session win over those of the account of the same name, the others stay`() throws {
+    let account = try CustomClaims(validating: #"{"role":"reader","tenant":7}"#)
+    let session = try CustomClaims(validating: #"{"role":"admin"}"#)
+    #expect(account.overridden(by: session).json == #"{"tenant":7,"role":"admin"}"#)
+    #expect(account.overridden(by: .none) == account)
+    #expect(CustomClaims.none.overridden(by: session) == session)
+  }
+
   @Test func `1000 bytes are allowed, 1001 are too large, counted in bytes and not in characters`() throws {
     let frame = #"{"a":""}"#.utf8.count
     func text(_ count: Int) -> String { #"{"a":"\#(String(repeating: "x", count: count - frame))"}"# }

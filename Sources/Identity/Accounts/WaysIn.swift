@@ -10,13 +10,13 @@ package struct WaysIn: Hashable, Sendable {
   /// Sign-in methods in the order to offer them: what the person chose here first, then providers as they were linked.
   package private(set) var methods: [String] = []
 
-  package init(_ state: AccountState, _ policy: Policy) {
-    let account = state.account
-    if policy.passwordEnabled, account.passwordHash != nil { methods.append(WaysIn.password) }
-    if policy.emailLinkEnabled, account.emailLink, account.emailProved { methods.append(WaysIn.emailLink) }
-    if account.phoneNumber != nil { methods.append(WaysIn.phone) }
-    for identity in state.identities {
-      let providerID = identity.key.providerID
+  package init(_ state: AccountState, _ policy: Policy) { self.init(state.waysIn, policy) }
+
+  init(_ record: WaysInRecord, _ policy: Policy) {
+    if policy.passwordEnabled, record.hasPassword { methods.append(WaysIn.password) }
+    if policy.emailLinkEnabled, record.emailLink, record.emailProved { methods.append(WaysIn.emailLink) }
+    if record.hasPhoneNumber { methods.append(WaysIn.phone) }
+    for providerID in record.providerIDs {
       if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
     }
   }

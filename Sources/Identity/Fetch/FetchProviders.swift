@@ -11,14 +11,13 @@ package struct FetchProviders: Reading {
     self.environment = environment
     self.request = request
     self.call = call
-    let policy = environment.policy
     var query = Query()
     switch request {
     case .email(let email):
       // Under enumeration protection nothing is even looked up, so that no clock tells one address from another.
-      if call.mayFetchByEmail || !policy.emailEnumerationProtection {
-        query.email = email
-        query.includesLinkedEmail = policy.oneAccountPerEmail
+      if call.mayFetchByEmail || !environment.policy.emailEnumerationProtection {
+        query.waysIn = email
+        query.includesLinkedEmail = environment.policy.oneAccountPerEmail
       }
     case .pendingToken(let handle):
       query.pending = try environment.pendingDigest(handle)
@@ -34,12 +33,11 @@ package struct FetchProviders: Reading {
   }
 
   private func byEmail(_ facts: Facts) -> ProvidersAnswer {
-    let policy = environment.policy
-    guard let owner = facts.emailOwner ?? facts.linkedEmailOwner else { return ProvidersAnswer() }
-    var waysIn = WaysIn(owner, policy)
+    guard let record = facts.waysIn else { return ProvidersAnswer() }
+    var waysIn = WaysIn(record, environment.policy)
     // In duplicate mode an address names a password or a mailed link only: who else uses it at a provider is nobody's
     // to know.
-    if !policy.oneAccountPerEmail { waysIn = waysIn.only([WaysIn.password, WaysIn.emailLink]) }
+    if !environment.policy.oneAccountPerEmail { waysIn = waysIn.only([WaysIn.password, WaysIn.emailLink]) }
     return answer(waysIn)
   }
 

@@ -54,7 +54,9 @@ package struct Reauthenticate: Sendable {
     return .commit(Change([.guardSession(id: caller.session.id, at: now), write]), .secondFactor(required))
   }
 
-  /// A login of its own: a new session with `auth_time` now, and the one that it was made in is over (check 99).
+  /// A login of its own: a new session with its own id and `auth_time` now (check 99). The one that it was made in
+  /// stays as it was: other windows of the same person still hold its tokens, and being told UNAUTHENTICATED signs them
+  /// out.
   private func open(
     _ verified: Verified, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -64,7 +66,6 @@ package struct Reauthenticate: Sendable {
     if let singleUse = verified.held.singleUse {
       writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
     }
-    writes.append(.closeSession(id: caller.session.id, at: now, reason: "reauthenticated"))
     writes.append(.insertSession(opened.record))
     return .commit(Change(writes), .session(opened, edit.state))
   }
@@ -97,7 +98,7 @@ extension Reauthenticate {
         proof: .assertion(verified.assertion), held: held, userInfo: UserInfo(verified.assertion))
     case .customToken(let text):
       let token = try environment.verify(customToken: text)
-      return verified(.customToken(token), by: .customToken, email: nil, subject: token.accountID)
+      return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
     case .pendingToken:

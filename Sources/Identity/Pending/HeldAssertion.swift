@@ -57,6 +57,7 @@ extension HeldAssertion {
     packer.append(firstFactor.signInProviderID)
     packer.append(Int64(firstFactor.methods.count))
     for method in firstFactor.methods { packer.append(method) }
+    packer.append(firstFactor.claimsJSON)
     packer.append(singleUse?.digest.bytes)
     packer.append(singleUse?.expiresAt.millis ?? 0)
     packer.append(sessionID)
@@ -105,7 +106,8 @@ extension Unpacker {
       guard let method = text() else { return nil }
       methods.append(method)
     }
-    return FirstFactor(signInProviderID: signInProviderID, methods: methods)
+    guard let claimsJSON = text() else { return nil }
+    return FirstFactor(signInProviderID: signInProviderID, methods: methods, claimsJSON: claimsJSON)
   }
 
   fileprivate mutating func optionalDigest() -> Digest?? {

@@ -4,15 +4,21 @@ package import Store
 package struct FirstFactor: Hashable, Sendable {
   package var signInProviderID: String
   package var methods: [String]
+  /// What a custom token says of this session, beside what the account says of itself: a JSON object, or empty.
+  package var claimsJSON: String
 
-  package init(signInProviderID: String, methods: [String]) {
+  package init(signInProviderID: String, methods: [String], claimsJSON: String = "") {
     self.signInProviderID = signInProviderID
     self.methods = methods
+    self.claimsJSON = claimsJSON
   }
 
   package static let password = FirstFactor(signInProviderID: WaysIn.password, methods: ["pwd"])
   package static let anonymous = FirstFactor(signInProviderID: "anonymous", methods: ["anon"])
   package static let customToken = FirstFactor(signInProviderID: "custom", methods: ["custom"])
+  package static func customToken(_ token: CustomToken) -> FirstFactor {
+    FirstFactor(signInProviderID: "custom", methods: ["custom"], claimsJSON: token.claimsJSON)
+  }
   package static func provider(_ providerID: String) -> FirstFactor {
     FirstFactor(signInProviderID: providerID, methods: ["fed"])
   }
@@ -35,6 +41,7 @@ extension Environment {
       signInProviderID: first.signInProviderID, methods: first.methods, secondFactor: secondFactor,
       audience: call.audience, createdAt: now, idleExpiresAt: now.adding(millis: policy.sessionIdleMillis),
       expiresAt: now.adding(millis: policy.sessionAbsoluteMillis))
+    record.claimsJSON = first.claimsJSON
     record.ipAddress = call.ipAddress
     record.userAgent = call.userAgent
     record.deviceID = call.deviceID
@@ -65,6 +72,7 @@ extension Environment {
     token.identities = state.identities.map(\.key)
     token.signInSecondFactor = session.secondFactor
     token.customClaimsJSON = account.customClaimsJSON
+    token.sessionClaimsJSON = session.claimsJSON
     return token
   }
 }

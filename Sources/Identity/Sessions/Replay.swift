@@ -2,7 +2,9 @@ package import Store
 
 extension CallFacts {
   /// The record that an earlier call left under this call's key. The same key for another request is refused.
-  package func recorded(in facts: Facts) throws(Failure) -> IdempotencyRecord? {
+  ///
+  /// Untyped, since the optimiser of Swift 6.3 crashes where it inlines a typed throw into the asynchronous callers.
+  package func recorded(in facts: Facts) throws -> IdempotencyRecord? {
     guard let idempotency, let record = facts.idempotency else { return nil }
     guard record.request == idempotency.request else {
       throw Failure(

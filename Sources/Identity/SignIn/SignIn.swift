@@ -99,7 +99,7 @@ extension SignIn {
 
   private func signIn(_ text: String, existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     let token = try environment.verify(customToken: text)
-    let attempt = Attempt(.customToken, email: nil, passwordHash: nil, call)
+    let attempt = Attempt(.customToken(token), email: nil, passwordHash: nil, call)
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.accountID = token.accountID

@@ -74,7 +74,7 @@ extension SignIn {
   private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
     switch (verified, way) {
     case (.provider(let credential), _): Attempt(credential, call)
-    case (.customToken, _): Attempt(.customToken, email: nil, passwordHash: nil, call)
+    case (.customToken(let token), _): Attempt(.customToken(token), email: nil, passwordHash: nil, call)
     case (.password(let email, _), .password(let checked)):
       Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
     case (.password(let email, _), _): Attempt(.password, email: email, passwordHash: nil, call)

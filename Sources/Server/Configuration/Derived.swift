@@ -54,6 +54,6 @@ extension Method {
   func limited(to bytesMax: Int) -> Method {
     Method(
       path, messageBytesMax: min(messageBytesMax, bytesMax), timeLimitMillis: timeLimitMillis,
-      isOpenToAll: isOpenToAll, handler)
+      access: access, handler)
   }
 }

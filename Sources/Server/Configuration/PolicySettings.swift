@@ -21,14 +21,16 @@ extension Settings {
       policy.requireBinding = try group.flag("require_binding", false, "demand `binding` on every sign-in and link")
       policy.passwordEnabled = try group.flag("password", true, "sign-in with address and password")
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
-      policy.customTokenEnabled = try group.flag("custom_token", true, "sign-in with tokens that an administrator minted")
+      policy.customTokenEnabled = try group.flag(
+        "custom_token", true, "sign-in with tokens that an administrator minted")
       policy.recentLoginMillis = try group.seconds(
         "recent_login_seconds", 300, 1...86_400, "how old a login may be for sensitive operations")
       policy.linkRecentLoginMillis = try group.seconds(
         "link_recent_login_seconds", 3_600, 1...86_400, "how old a login may be for Link")
       policy.pendingLifetimeMillis = try group.seconds(
         "pending_lifetime_seconds", 600, 1...900, "how long a conflict waits for its completion")
-      policy.pendingAttemptsMax = try group.integer("pending_attempts_max", 5, 1...100, "refused completions of one row")
+      policy.pendingAttemptsMax = try group.integer(
+        "pending_attempts_max", 5, 1...100, "refused completions of one row")
       policy.pendingLimits = PendingLimits(
         perAccountMax: try group.integer("pending_per_account_max", 20, 1...10_000, "rows held for one account"),
         perCallerMax: try group.integer("pending_per_caller_max", 100_000, 1...10_000_000, "rows held for one caller"),
@@ -65,10 +67,16 @@ extension Settings {
   static func readCaller(
     _ reader: inout SettingsReader, defaultAudience: String
   ) throws(ConfigurationError) -> CallerSettings {
+    // Everything is asked for before anything is judged, so that the list of settings is whole.
     let name = try reader.text("name", "", "what the log, throttles and records call it")
-    guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     let san = try reader.text("san", "", "URI or DNS name in its client certificate")
     let hex = try reader.text("api_key_sha256", "", "SHA-256 of its API key, in hex")
+    let audiences = try reader.texts(
+      "audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
+    let methods = try reader.texts(
+      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
+    let mayFetchByEmail = try reader.flag("fetch_by_email", false, "may look up addresses")
+    guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     var digest: Digest?
     if !hex.isEmpty {
       guard let bytes = Hex.decode(hex), bytes.count == 32 else {
@@ -79,14 +87,13 @@ extension Settings {
     guard !san.isEmpty || digest != nil else {
       throw reader.wrong("san", "a caller needs a san or an api_key_sha256, or nobody could be it")
     }
-    let audiences = try reader.texts("audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name one at least") }
-    let methods = try reader.texts(
-      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
-    if let wrong = methods.first(where: { !namesMethods($0) }) { throw reader.wrong("methods", "\(wrong) names no method") }
+    if let wrong = methods.first(where: { !namesMethods($0) }) {
+      throw reader.wrong("methods", "\(wrong) names no method")
+    }
     return CallerSettings(
-      name: name, san: san, apiKeyDigest: digest, methods: methods,
-      mayFetchByEmail: try reader.flag("fetch_by_email", false, "may look up addresses"), audiences: audiences)
+      name: name, san: san, apiKeyDigest: digest, methods: methods, mayFetchByEmail: mayFetchByEmail,
+      audiences: audiences)
   }
 
   /// All but administration.
@@ -104,7 +111,11 @@ extension Settings {
     if !issuers.isEmpty { settings.issuers = issuers }
     let discovery = try reader.text("discovery_url", "", "OpenID configuration; default: below the issuer")
     let keys = try reader.text("jwks_url", "", "key set, instead of discovery")
-    if !keys.isEmpty { settings.keys = .jwks(url: keys) } else if !discovery.isEmpty { settings.keys = .discovery(url: discovery) }
+    if !keys.isEmpty {
+      settings.keys = .jwks(url: keys)
+    } else if !discovery.isEmpty {
+      settings.keys = .discovery(url: discovery)
+    }
     let names = try reader.texts("algorithms", ["RS256"], "what its signatures may be")
     settings.algorithms = Set(
       try names.map { name throws(ConfigurationError) in

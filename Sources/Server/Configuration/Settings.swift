@@ -3,6 +3,7 @@ package import Crypto
 package import Identity
 package import Logging
 internal import Providers
+internal import Reactor
 package import TLS
 
 /// Everything an operator can set, checked. Each has a default but for the files that nobody can guess.
@@ -75,7 +76,8 @@ package struct Settings: Sendable {
       reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
     }
     try reader.group("unidentified") { group throws(ConfigurationError) in
-      unidentifiedMayFetchByEmail = try group.flag("fetch_by_email", false, "unidentified callers may look up addresses")
+      unidentifiedMayFetchByEmail = try group.flag(
+        "fetch_by_email", false, "unidentified callers may look up addresses")
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
@@ -120,7 +122,8 @@ package struct Settings: Sendable {
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
-        "memory_kib", 19_456, 8_192...4_194_304, "Argon2id memory a hash, in KiB; older hashes are upgraded at sign-in")
+        "memory_kib", 19_456, 1_024...4_194_304,
+        "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
       passwordIterations = try group.integer("iterations", 2, 1...64, "Argon2id passes")
       passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one a core")
       limits.passwordWorkersQueueMax = try group.integer(
@@ -141,19 +144,26 @@ package struct Settings: Sendable {
     guard tls.clientCertificates == .none || !tls.clientAuthorityFile.isEmpty else {
       throw reader.wrong("tls.client_ca_file", "it must be set where client certificates are asked for")
     }
+    guard isAddress(listenAddress) else {
+      throw reader.wrong("listen.address", "it must be an IPv4 or IPv6 literal, not \(listenAddress)")
+    }
     let loopback = listenAddress.hasPrefix("127.") || listenAddress == "::1"
     guard !allowUnidentified || loopback else {
       throw reader.wrong("listen.allow_unidentified", "it is allowed on a loopback address only, not \(listenAddress)")
     }
-    try unique(callers.map(\.name), reader.wrong("callers", "two callers have the same name"))
-    try unique(
-      callers.map(\.san).filter { !$0.isEmpty }, reader.wrong("callers", "two callers have the same san"))
-    try unique(callers.compactMap(\.apiKeyDigest), reader.wrong("callers", "two callers have the same API key"))
-    try unique(providers.map(\.id), reader.wrong("providers", "two providers have the same id"))
+    try unique(callers.map(\.name), "callers", "name")
+    try unique(callers.map { $0.san.isEmpty ? nil : $0.san }, "callers", "san")
+    try unique(callers.map(\.apiKeyDigest), "callers", "api_key_sha256")
+    try unique(providers.map(\.id), "providers", "id")
   }
 
-  private func unique<Key: Hashable>(_ keys: [Key], _ error: ConfigurationError) throws(ConfigurationError) {
-    if Set(keys).count != keys.count { throw error }
+  /// Names the first element whose key an earlier one has.
+  private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {
+    var seen: Set<Key> = []
+    for (index, key) in keys.enumerated() {
+      guard let key, !seen.insert(key).inserted else { continue }
+      throw ConfigurationError(setting: "\(list)[\(index)].\(name)", why: "an earlier one has the same")
+    }
   }
 }
 

@@ -11,9 +11,13 @@ extension Settings {
     guard let bytes = readFile(path, bytesMax: fileBytesMax) else {
       throw ConfigurationError(setting: "--config", why: "\(path) cannot be read")
     }
-    let folder = path.contains("/") ? String(path[..<path.lastIndex(of: "/")!]) : "."
     let environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
-    return try parse(bytes, folder: folder.isEmpty ? "/" : folder, environment: environment)
+    return try parse(bytes, folder: folder(of: path), environment: environment)
+  }
+
+  private static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
   /// What `--check-config` looks at beyond the text: that the files are there and usable.
@@ -24,5 +28,11 @@ extension Settings {
       throw ConfigurationError(setting: error.setting, why: error.why)
     }
     _ = try MasterKey.read(masterKeyFile)
+    guard isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
+      throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
+    }
+    guard fetchAuthorityFile.isEmpty || readFile(fetchAuthorityFile, bytesMax: 4 << 20) != nil else {
+      throw ConfigurationError(setting: "fetch.ca_file", why: "\(fetchAuthorityFile) cannot be read")
+    }
   }
 }

@@ -17,7 +17,9 @@ struct SettingsReader {
     switch node {
     case .object(let values): self.values = values
     case .nothing: values = [:]
-    default: throw ConfigurationError(setting: prefix.isEmpty ? "the file" : prefix, why: "it must be an object {…}")
+    default:
+      let setting = prefix.isEmpty ? "the file" : String(prefix.dropLast())
+      throw ConfigurationError(setting: setting, why: "it must be an object {…}")
     }
     self.prefix = prefix
     self.environment = environment
@@ -30,8 +32,10 @@ struct SettingsReader {
     switch take(name) {
     case nil: return standard
     case .text(let text): return text
-    // An environment variable that looks like a number was taken for one.
-    case .number where environment[variable(name)] != nil: return environment[variable(name)]!
+    case .number, .flag:
+      // An environment variable that looks like a number or a flag was taken for one.
+      guard let text = environment[variable(name)] else { throw wrong(name, "it must be a text") }
+      return text
     default: throw wrong(name, "it must be a text")
     }
   }
@@ -95,7 +99,13 @@ struct SettingsReader {
   mutating func groups<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> [Value] {
-    guard let node = take(name) else { return [] }
+    guard let node = take(name) else {
+      // There is nothing to read, but the list of settings wants those of an element too.
+      guard var element = try? SettingsReader(.nothing, prefix: path(name) + "[].", environment: [:]) else { return [] }
+      _ = try? read(&element)
+      lines += element.lines
+      return []
+    }
     guard case .list(let nodes) = node else { throw wrong(name, "it must be a list [ {…}, … ]") }
     var values: [Value] = []
     for (index, node) in nodes.enumerated() {

@@ -23,10 +23,14 @@ struct `Reauthenticate, every one` {
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
   }
 
-  @Test func `check 99: the session id changes and the session before is over`() async throws {
+  @Test func `check 99: the session id changes, and the session before lives on with its older login`() async throws {
     let session = try known()
+    world.clock.advance(millis: 60_000)
     let grant = try await world.reauthenticate(right, session).grant
-    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+    let open = world.store.contents.openSessions(of: "account-y")
+    #expect(open.count == 2)
+    #expect(open.contains { $0.id == grant.sessionID } && grant.sessionID != session.sessionID)
+    #expect(open.filter { $0.id != grant.sessionID }.allSatisfy { $0.authTime < world.clock.now() })
   }
 
   @Test func `check 86: an identity counts only with the subject that is linked`() async throws {

@@ -125,6 +125,14 @@ struct `SignIn, the other credentials` {
     #expect(world.store.contents.events(of: "customer:1") == ["ACCOUNT_CREATED"])
   }
 
+  @Test func `the claims of a custom token are the session's, through each refresh`() async throws {
+    let grant = try await world.signIn(try custom("customer:1", claims: #"{"plan":"gold"}"#)).grant
+    #expect(try world.claims(grant).sessionClaimsJSON == #"{"plan":"gold"}"#)
+    let refreshed = try await Refresh(world.environment)(grant.refreshToken, world.call())
+    #expect(try world.claims(refreshed).sessionClaimsJSON == #"{"plan":"gold"}"#)
+    #expect(refreshed.account.account.customClaimsJSON.isEmpty)
+  }
+
   @Test func `a custom token under existing_only creates nothing`() async throws {
     #expect(
       await world.untouched {

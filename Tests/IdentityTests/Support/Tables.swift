@@ -40,9 +40,9 @@ extension Tables {
     facts.sessionAccount = state(facts.session?.accountID)
     facts.account = state(query.accountID)
     facts.identityOwner = state(query.identity.flatMap { identities[$0]?.accountID })
-    if let email = query.email {
-      facts.emailOwner = state(accounts.values.first { $0.email == email }?.id)
-      if facts.emailOwner == nil, query.includesLinkedEmail { facts.linkedEmailOwner = linkedOwner(of: email) }
+    facts.emailOwner = query.email.flatMap(owner)
+    if let email = query.waysIn {
+      facts.waysIn = (owner(of: email) ?? (query.includesLinkedEmail ? linkedOwner(of: email) : nil))?.waysIn
     }
     if let number = query.phoneNumber {
       facts.phoneOwner = state(accounts.values.first { $0.phoneNumber == number }?.id)
@@ -53,6 +53,8 @@ extension Tables {
     facts.signingKeys = query.signingKeys ? signingKeys : []
     return facts
   }
+
+  private func owner(of email: String) -> AccountState? { state(accounts.values.first { $0.email == email }?.id) }
 
   private func linkedOwner(of email: String) -> AccountState? {
     let linked = identities.values.filter { $0.email == email && $0.tier >= .verified }

@@ -1,5 +1,5 @@
-// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so that
-// nothing the compiler puts between the call and the reading of errno can change it.
+// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so
+// that nothing the compiler puts between the call and the reading of errno can change it.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -70,6 +70,12 @@ static inline int64_t lk_wall_millis(void) {
   clock_gettime(CLOCK_REALTIME, &now);
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
+
+static inline _Bool lk_is_address(const char *text) {
+  unsigned char bytes[sizeof(struct in6_addr)];
+  return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+static inline _Bool lk_is_writable(const char *path) { return access(path, W_OK) == 0; }
 
 // A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
 static inline int lk_listen(const char *address, uint16_t port, int backlog) {

@@ -1,0 +1,105 @@
+import Admission
+import Crypto
+import Store
+import Testing
+
+private let everything = ["*"]
+private let path = ["/latchkey.v1.AuthService/SignIn"]
+
+/// `web` has both proofs, `batch` only a key, `mesh` only a certificate.
+private func table(unidentified: CallerSettings? = nil) -> CallerTable {
+  CallerTable(
+    [
+      CallerSettings(
+        name: "web", san: "spiffe://test/web", apiKeyDigest: digest("lk_web"), methods: everything,
+        mayFetchByEmail: true, audiences: ["web", "web-legacy"]),
+      CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: everything, audiences: ["batch"]),
+      CallerSettings(name: "mesh", san: "mesh.internal.example", methods: everything, audiences: ["mesh"]),
+    ],
+    unidentified: unidentified, paths: path)
+}
+
+private let loopback = CallerSettings(name: "unidentified", methods: everything, audiences: ["app"])
+
+private func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
+
+private func bearer(_ key: String) -> [UInt8] { Array("Bearer \(key)".utf8) }
+
+@Test(arguments: ["spiffe://test/web", "mesh.internal.example"])
+func `a certificate names its caller`(name: String) throws {
+  let caller = try table().identify(certificateName: name, authorization: [])
+  #expect(caller.name.text == (name == "spiffe://test/web" ? "web" : "mesh"))
+  #expect(caller.isIdentified)
+}
+
+@Test func `a key names its caller, with what configuration gives it`() throws {
+  let caller = try table().identify(certificateName: nil, authorization: bearer("lk_web"))
+  #expect(caller.name == CallerName("web"))
+  #expect(caller.isIdentified && caller.mayFetchByEmail)
+  #expect(caller.audiences == ["web", "web-legacy"])
+  #expect(try !table().identify(certificateName: nil, authorization: bearer("lk_batch")).mayFetchByEmail)
+}
+
+@Test(arguments: ["Bearer", "bearer", "BEARER"])
+func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws {
+  let caller = try table().identify(certificateName: nil, authorization: Array("\(scheme) lk_batch".utf8))
+  #expect(caller.name == CallerName("batch"))
+}
+
+@Test func `a certificate and a key of one caller go together`() throws {
+  let caller = try table().identify(certificateName: "spiffe://test/web", authorization: bearer("lk_web"))
+  #expect(caller.name == CallerName("web"))
+}
+
+@Test func `a certificate and a key of two callers are refused`() {
+  #expect(throws: CallerRefusal.contradictory) {
+    try table().identify(certificateName: "spiffe://test/web", authorization: bearer("lk_batch"))
+  }
+  #expect(throws: CallerRefusal.contradictory) {
+    try table(unidentified: loopback).identify(
+      certificateName: "mesh.internal.example", authorization: bearer("lk_web"))
+  }
+}
+
+@Test(arguments: [
+  "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer web", "Bearer LK_web", "Bearer ",
+  "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", " ",
+])
+func `an unknown key never falls back to the certificate or to nobody`(authorization: String) {
+  let table = table(unidentified: loopback)
+  for name in [nil, "spiffe://test/web"] {
+    #expect(throws: CallerRefusal.unknown) {
+      try table.identify(certificateName: name, authorization: Array(authorization.utf8))
+    }
+  }
+}
+
+@Test func `an unknown certificate is refused, whatever key comes with it`() {
+  for table in [table(), table(unidentified: loopback)] {
+    for authorization in [[], bearer("lk_web")] {
+      #expect(throws: CallerRefusal.unknown) {
+        try table.identify(certificateName: "spiffe://test/stranger", authorization: authorization)
+      }
+    }
+  }
+}
+
+@Test func `a certificate that names nobody is not a caller who has no certificate`() {
+  #expect(throws: CallerRefusal.unknown) {
+    try table(unidentified: loopback).identify(certificateName: "", authorization: [])
+  }
+}
+
+@Test func `names in certificates are compared letter by letter`() {
+  for name in ["spiffe://test/WEB", "spiffe://test/web/", "spiffe://test/we", "MESH.internal.example"] {
+    #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
+  }
+}
+
+@Test func `who presents nothing is refused, unless such callers are served`() throws {
+  #expect(throws: CallerRefusal.unidentified) { try table().identify(certificateName: nil, authorization: []) }
+  let caller = try table(unidentified: loopback).identify(certificateName: nil, authorization: [])
+  #expect(caller.name == CallerName("unidentified"))
+  #expect(!caller.isIdentified)
+  #expect(caller.rights.include(methodNumber: 0))
+}

@@ -1,0 +1,32 @@
+"""Nobody misses a write that was acknowledged, on whichever connection and reactor the next call arrives.
+
+A reactor reads one snapshot a turn. Were it opened before the turn's sockets are read, or kept beyond the turn, a call
+that follows an answered change could still be decided on what was before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from clients import Client, anonymous, session
+from processes import Server
+
+PEOPLE = 8
+ROUNDS = 100
+
+
+def test_a_change_is_seen_by_the_next_call_on_another_connection(
+        server: Server, connect: Callable[..., Client]) -> None:
+    pairs = [(connect(server), connect(server)) for _ in range(PEOPLE)]
+
+    def walk(pair: tuple[Client, Client]) -> None:
+        here, there = pair
+        for _ in range(ROUNDS):
+            opened = session(here.sign_in(anonymous()))
+            assert there.verify(opened.id_token).active, "the session was acknowledged"
+            here.sign_out(id_token=opened.id_token)
+            assert there.verify(opened.id_token).inactive_reason == "TOKEN_REVOKED", "so was its end"
+
+    with ThreadPoolExecutor(PEOPLE) as pool:
+        list(pool.map(walk, pairs))

@@ -1,0 +1,107 @@
+import Testing
+
+@testable import Server
+
+private let key = String(repeating: "ab", count: 32)
+private let files = "tls: { certificate_file: \"c\", key_file: \"k\" }, "
+
+/// What is wrong with a file, and the setting that the refusal must name.
+private let broken: [(setting: String, text: String)] = [
+  ("tls.certificate_file", ""),
+  ("tls.certificate_file", "tls: { key_file: \"k\" }"),
+  ("tls.key_file", "tls: { certificate_file: \"c\" }"),
+  ("tls.client_ca_file", "tls: { certificate_file: \"c\", key_file: \"k\", client_certificates: \"optional\" }"),
+  ("tls.client_certificates", "tls: { certificate_file: \"c\", key_file: \"k\", client_certificates: \"some\" }"),
+  ("tls.minimum_version", "tls: { certificate_file: \"c\", key_file: \"k\", minimum_version: \"1.1\" }"),
+  ("tls.minimum_version", "tls: { certificate_file: \"c\", key_file: \"k\", minimum_version: 1.3 }"),
+  ("tls.ciphers", "tls: { certificate_file: \"c\", key_file: \"k\", ciphers: \"all\" }"),
+  ("listen", files + "listen: 8443"),
+  ("listen.prot", files + "listen: { prot: 8443 }"),
+  ("listen.address", files + "listen: { address: \"localhost\" }"),
+  ("listen.address", files + "listen: { address: 127 }"),
+  ("listen.allow_unidentified", files + "listen: { allow_unidentified: \"yes\" }"),
+  ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"0.0.0.0\" }"),
+  ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"::\" }"),
+  ("listen.reflection", files + "listen: { reflection: 1 }"),
+  ("listne", files + "listne: {}"),
+  ("log.level", files + "log: { level: \"loud\" }"),
+  ("tokens.algorithm", files + "tokens: { algorithm: \"HS256\" }"),
+  ("tokens.algorithm", files + "tokens: { algorithm: \"ES384\" }"),
+  ("policy.auto_link", files + "policy: { auto_link: \"always\" }"),
+  ("policy.reclaim", files + "policy: { reclaim: true }"),
+  ("policy.conflict_reveals_methods", files + "policy: { conflict_reveals_methods: \"never\" }"),
+  ("policy.password", files + "policy: { password: \"on\" }"),
+  ("callers", files + "callers: {}"),
+  ("callers[0]", files + "callers: [\"web\"]"),
+  ("callers[0].name", files + "callers: [{ san: \"a\" }]"),
+  ("callers[0].name", files + "callers: [{ name: \"\(String(repeating: "n", count: 129))\", san: \"a\" }]"),
+  ("callers[0].san", files + "callers: [{ name: \"web\" }]"),
+  ("callers[0].api_key_sha256", files + "callers: [{ name: \"web\", api_key_sha256: \"abc\" }]"),
+  ("callers[0].api_key_sha256", files + "callers: [{ name: \"web\", api_key_sha256: \"\(key)ab\" }]"),
+  ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"a\", audiences: [] }]"),
+  ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"a\", audiences: [1] }]"),
+  ("callers[0].methods", files + "callers: [{ name: \"web\", san: \"a\", methods: [\"latchkey.v1.Nothing/*\"] }]"),
+  ("callers[0].methods", files + "callers: [{ name: \"web\", san: \"a\", methods: [\"latchkey.v1.AuthService/In\"] }]"),
+  ("callers[0].methods", files + "callers: [{ name: \"web\", san: \"a\", methods: [\"latchkey.v1.AuthService\"] }]"),
+  ("callers[0].role", files + "callers: [{ name: \"web\", san: \"a\", role: \"x\" }]"),
+  ("callers[1].name", files + "callers: [{ name: \"web\", san: \"a\" }, { name: \"web\", san: \"b\" }]"),
+  ("callers[1].san", files + "callers: [{ name: \"web\", san: \"a\" }, { name: \"app\", san: \"a\" }]"),
+  (
+    "callers[2].api_key_sha256",
+    files + """
+      callers: [{ name: "a", api_key_sha256: "\(key)" }, { name: "b", san: "b" },
+                { name: "c", api_key_sha256: "\(key.uppercased())" }]
+      """
+  ),
+  ("providers", files + "providers: \"google.com\""),
+  ("providers[0].id", files + "providers: [{}]"),
+  ("providers[0].id", files + "providers: [{ id: \"corp\", issuers: [\"https://a\"], client_ids: [\"a\"] }]"),
+  ("providers[0].id", files + "providers: [{ id: \"oidc.\", issuers: [\"https://a\"], client_ids: [\"a\"] }]"),
+  ("providers[0].client_ids", files + "providers: [{ id: \"google.com\" }]"),
+  ("providers[0].client_ids", files + "providers: [{ id: \"google.com\", client_ids: [\"\"] }]"),
+  ("providers[0].issuers", files + "providers: [{ id: \"oidc.a\", client_ids: [\"a\"] }]"),
+  ("providers[0].issuers", files + "providers: [{ id: \"oidc.a\", issuers: [\"http://a\"], client_ids: [\"a\"] }]"),
+  ("providers[0].discovery_url", files + google("discovery_url: \"http://a\"")),
+  ("providers[0].jwks_url", files + google("jwks_url: \"ftp://a\"")),
+  ("providers[0].algorithms", files + google("algorithms: [\"HS256\"]")),
+  ("providers[0].algorithms", files + google("algorithms: [\"none\"]")),
+  ("providers[0].algorithms", files + google("algorithms: []")),
+  ("providers[0].nonce", files + google("nonce: \"maybe\"")),
+  ("providers[0].email_trust", files + google("email_trust: \"blind\"")),
+  (
+    "providers[0].authoritative_domains",
+    files + google("email_trust: \"authoritative\", authoritative_domains: [\"Example.com\"]")
+  ),
+  ("providers[0].secret", files + google("secret: \"x\"")),
+  (
+    "providers[1].id",
+    files + "providers: [{ id: \"google.com\", client_ids: [\"a\"] }, { id: \"google.com\", client_ids: [\"b\"] }]"
+  ),
+]
+
+private func google(_ text: String) -> String { "providers: [{ id: \"google.com\", client_ids: [\"a\"], \(text) }]" }
+
+@Test(arguments: broken)
+func `a wrong setting is refused by its name, in one line`(setting: String, text: String) {
+  #expect(refusal { try parsed(text) }?.setting == setting)
+}
+
+@Test(arguments: ["", "[]", "{ listen: { port: 8443 }", "\0", "null, {}", "\u{FEFF}x", "{ 'a' 1 }"])
+func `a file that is no JSON5 object is refused as a whole`(text: String) {
+  #expect(refusal { try Settings.parse(Array(text.utf8), folder: "", environment: [:]) }?.setting == "the file")
+}
+
+@Test func `bytes that are no text are refused as a whole`() {
+  let refused = refusal { try Settings.parse([0x7b, 0xff, 0xfe, 0x7d], folder: "", environment: [:]) }
+  #expect(refused?.setting == "the file")
+}
+
+@Test(arguments: [("127.0.0.1", true), ("127.1.2.3", true), ("::1", true), ("10.0.0.1", false), ("128.0.0.1", false)])
+func `callers without a name are for loopback addresses only`(address: String, isAllowed: Bool) throws {
+  let text = "listen: { address: \"\(address)\", allow_unidentified: true }"
+  if isAllowed {
+    #expect(try settings(text).allowUnidentified)
+  } else {
+    #expect(refusal { try settings(text) }?.setting == "listen.allow_unidentified")
+  }
+}

@@ -1,0 +1,120 @@
+import Admission
+import FoundationEssentials
+import Glibc
+import Identity
+import Logging
+import Reactor
+import Services
+import Store
+import Testing
+
+@testable import Server
+
+@Test(arguments: [
+  ("plain", "\"plain\""), ("", "\"\""), ("a\"b", "\"a\\\"b\""), ("a\\b", "\"a\\\\b\""), ("a\nb", "\"a\\nb\""),
+  ("a\r\tb", "\"a\\u000d\\u0009b\""), ("\0\u{1f}", "\"\\u0000\\u001f\""), ("é\u{1F600}\u{7f}", "\"é\u{1F600}\u{7f}\""),
+])
+func `a text in a log line is one JSON string on one line`(text: String, quoted: String) throws {
+  #expect(JSONLines.quoted(text) == quoted)
+  #expect(try JSONDecoder().decode([String].self, from: Data("[\(JSONLines.quoted(text))]".utf8)) == [text])
+}
+
+@Test(arguments: [
+  (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"), (86_399_999, "1970-01-01T23:59:59.999Z"),
+  (86_400_000, "1970-01-02T00:00:00.000Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+  (951_868_799_999, "2000-02-29T23:59:59.999Z"), (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+  (946_684_799_000, "1999-12-31T23:59:59.000Z"), (1_078_012_800_000, "2004-02-29T00:00:00.000Z"),
+  (4_107_542_399_999, "2100-02-28T23:59:59.999Z"), (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+  (1_795_219_200_042, "2026-11-21T00:00:00.042Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+  (-1, "1969-12-31T23:59:59.999Z"), (-86_400_000, "1969-12-31T00:00:00.000Z"),
+  (-86_400_001, "1969-12-30T23:59:59.999Z"), (-2_203_891_200_001, "1900-02-28T23:59:59.999Z"),
+  (-2_203_891_200_000, "1900-03-01T00:00:00.000Z"), (-11_670_998_400_000, "1600-02-29T00:00:00.000Z"),
+  (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
+])
+func `a time is written as RFC 3339 has it, over leap years and before 1970`(millis: Int64, text: String) {
+  #expect(JSONLines.rfc3339(millis) == text)
+}
+
+@Test func `every day of 800 years follows the one before`() {
+  let first: Int64 = -11_676_096_000_000
+  var previous = JSONLines.rfc3339(first)
+  #expect(previous.hasPrefix("1600-01-01"))
+  for day in 1...Int64(292_194) {
+    let next = JSONLines.rfc3339(first + day * 86_400_000)
+    #expect(previous < next)
+    previous = next
+  }
+  #expect(previous.hasPrefix("2400-01-01"))
+}
+
+/// What a log wrote, line by line.
+private func lines(level: Logger.Level = .info, _ write: (Log) throws -> Void) async throws -> [[String: String]] {
+  try await withFolder { folder in
+    let path = folder + "/log"
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    try #require(descriptor >= 0)
+    let handler = JSONLines(level: level, descriptor: descriptor)
+    try write(Log(Logger(label: "test") { _ in handler }))
+    handler.flush()
+    let bytes = try #require(readFile(path, bytesMax: 8 << 20))
+    return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
+      try JSONDecoder().decode([String: String].self, from: Data(line))
+    }
+  }
+}
+
+private func context() throws -> CallContext {
+  let settings = CallerSettings(name: "web", san: "web", methods: [], audiences: ["app"])
+  let table = CallerTable([settings], unidentified: nil, paths: [])
+  return CallContext(
+    caller: try table.identify(certificateName: "web", authorization: []), path: "/a/B", peerAddress: "192.0.2.1",
+    fate: Fate())
+}
+
+@Test func `a log line is a JSON object with time, level, message and its fields`() async throws {
+  let lines = try await lines { log in
+    log.info("said \"hello\"", ["b": "2", "a": "1\n2"])
+    log.error("failed")
+    log.debug("not at this level")
+  }
+  #expect(lines.count == 2)
+  #expect(lines[0].filter { $0.key != "at" } == ["level": "info", "message": "said \"hello\"", "b": "2", "a": "1\n2"])
+  #expect(lines[0]["at"]?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
+  #expect(lines[1].filter { $0.key != "at" } == ["level": "error", "message": "failed"])
+}
+
+@Test func `a call is logged with its caller, and a refusal with what is for the log only`() async throws {
+  let context = try context()
+  let lines = try await lines { log in
+    log.call(context, outcome: "OK")
+    log.call(context, error: Failure(.weakPassword, field: "password", hint: "hint", debug: "why"))
+    log.call(context, error: NotForeseen())
+  }
+  let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
+  #expect(
+    lines.map { $0.filter { $0.key != "at" } } == [
+      call.merging(["level": "info", "outcome": "OK"]) { $1 },
+      call.merging(["level": "info", "outcome": "WEAK_PASSWORD", "field": "password", "debug": "why"]) { $1 },
+      call.merging(["level": "error", "outcome": "INTERNAL", "error": "NotForeseen()"]) { $1 },
+    ])
+}
+
+private struct NotForeseen: Error {}
+
+@Test func `calls are not logged above info, faults of ours still are`() async throws {
+  let context = try context()
+  let lines = try await lines(level: .error) { log in
+    log.call(context, outcome: "OK")
+    log.call(context, error: Failure(.userDisabled))
+    log.call(context, error: NotForeseen())
+  }
+  #expect(lines.map { $0["outcome"] } == ["INTERNAL"])
+}
+
+@Test func `what was logged is written when flush returns, in order and line by line`() async throws {
+  let count = 20_000
+  let lines = try await lines { log in
+    for number in 0..<count { log.info("\(number)") }
+  }
+  #expect(lines.map { $0["message"] } == (0..<count).map { "\($0)" })
+}

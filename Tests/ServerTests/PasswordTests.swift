@@ -1,0 +1,134 @@
+import Crypto
+import Identity
+import Reactor
+import Store
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Test(arguments: [
+  "password", "PASSWORD", "Password123", "12345678", "qwertyuiop", "iloveyou", "P@ssw0rd", "Trustno1", "contraseña",
+  "correcthorsebatterystaple",
+])
+func `a common password is refused in any case`(password: String) {
+  let isCommon = CommonPasswords().contains(password)
+  #expect(isCommon)
+}
+
+@Test(arguments: [
+  "aaaaaaaa", "00000000", "ÄÄÄÄÄÄÄÄ", "abcdefgh", "ABCDEFGH", "hijklmnopqrs", "zyxwvuts", "23456789", "98765432", "x",
+  "",
+])
+func `one character over and over and a run along the alphabet are refused`(password: String) {
+  let isCommon = CommonPasswords().contains(password)
+  #expect(isCommon)
+}
+
+@Test(arguments: [
+  "correct horse battery", "tall ships in a bottle", "Tr0ub4dor&3", "aaaaaaab", "abcdefgi", "12345679", "13579bdf",
+  "my password is long", "passwordpassword!", "日本語のパスワード", "ZmFzdGVyIQ", "zebra-quilt-7", "sehr geheim", "acegikmo",
+])
+func `no ordinary passphrase is refused`(password: String) {
+  let isCommon = CommonPasswords().contains(password)
+  #expect(!isCommon)
+}
+
+/// Argon2id at the least that libsodium takes, so that a hash costs nothing here.
+private func hasher(iterations: Int = 1) throws -> PasswordHasher {
+  try PasswordHasher(memoryKiB: 8, iterations: iterations)
+}
+
+/// One worker with room for one in its queue, and what keeps it busy until `release`.
+private final class BusyWorkers: Sendable {
+  let workers = Workers(name: "test-hash", count: 1, queueMax: 1, niceness: 0)
+  private let isBusy = Atomic<Bool>(false)
+  private let gate = Wakeups()
+
+  func occupy() async {
+    Task.detached { [self] in
+      try await workers.run { [self] in
+        isBusy.store(true, ordering: .releasing)
+        gate.wait()
+      }
+    }
+    while !isBusy.load(ordering: .acquiring) { await Task.yield() }
+  }
+
+  func untilQueueIsFull() async {
+    while workers.queued < 1 { await Task.yield() }
+  }
+
+  func release() { gate.signal() }
+
+  deinit { workers.close(count: 1) }
+}
+
+private func failure<R>(_ body: () async throws -> R) async throws -> Failure {
+  do {
+    let answer = try await body()
+    throw Answered(text: "\(answer)")
+  } catch let failure as Failure {
+    return failure
+  }
+}
+
+private struct Answered: Error { let text: String }
+
+@Test func `check 108: a full queue is overloaded with a hint when to come back, before any hashing`() async throws {
+  let busy = BusyWorkers()
+  await busy.occupy()
+  let desk = PasswordDesk(hasher: try hasher(), workers: busy.workers)
+  async let queued = desk.hash("queued", fate: Fate())
+  await busy.untilQueueIsFull()
+  // The one worker is not free before `release`, so what is answered until then was never hashed.
+  let failures = [
+    try await failure { try await desk.hash("one too many", fate: Fate()) },
+    try await failure { try await desk.verify("one too many", hash: nil, fate: Fate()) },
+  ]
+  for failure in failures { #expect(failure.reason == .overloaded && failure.retryAfterMillis == 1_000) }
+  busy.release()
+  #expect(try await queued.hasPrefix("$argon2id$"))
+  #expect(try await desk.hash("room again", fate: Fate()).hasPrefix("$argon2id$"))
+}
+
+@Test func `a call that was given up while it waited hashes nothing`() async throws {
+  let busy = BusyWorkers()
+  let hasher = try hasher()
+  let hash = try hasher.hash(Array("right".utf8))
+  let desk = PasswordDesk(hasher: hasher, workers: busy.workers)
+  #expect(try await desk.verify("right", hash: hash, fate: Fate()).matches)
+  await busy.occupy()
+  let fate = Fate()
+  async let check = desk.verify("right", hash: hash, fate: fate)
+  await busy.untilQueueIsFull()
+  #expect(fate.cancel())
+  busy.release()
+  // Had it been hashed, it would match.
+  #expect(try await check == PasswordCheck(matches: false))
+  #expect(try await failure { try await desk.hash("new", fate: fate) }.reason == .cancelled)
+}
+
+@Test func `a password matches its hash only, and nothing where there is no hash`() async throws {
+  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let hash = try await desk.hash("right", fate: Fate())
+  #expect(try await desk.verify("right", hash: hash, fate: Fate()) == PasswordCheck(matches: true))
+  #expect(try await desk.verify("wrong", hash: hash, fate: Fate()) == PasswordCheck(matches: false))
+  #expect(try await desk.verify("right", hash: nil, fate: Fate()) == PasswordCheck(matches: false))
+  #expect(try await desk.verify("right", hash: "no hash", fate: Fate()) == PasswordCheck(matches: false))
+}
+
+@Test func `a hash of older parameters is made anew, where the password matched`() async throws {
+  let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
+  let old = try hasher(iterations: 2).hash(Array("right".utf8))
+  let desk = PasswordDesk(hasher: try hasher(), workers: workers)
+  let upgraded = try #require(try await desk.verify("right", hash: old, fate: Fate()).upgradedHash)
+  #expect(upgraded.contains("t=1"))
+  #expect(try await desk.verify("right", hash: upgraded, fate: Fate()) == PasswordCheck(matches: true))
+  #expect(try await desk.verify("wrong", hash: old, fate: Fate()).upgradedHash == nil)
+}
+
+@Test func `the desk knows the common passwords`() throws {
+  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  #expect(desk.isCommon("password1") && !desk.isCommon("tall ships in a bottle"))
+}

@@ -1,0 +1,88 @@
+import HTTP2
+import Identity
+import Store
+import Testing
+
+@testable import Server
+
+/// A number of the configuration: where its range ends, and where its value goes.
+private struct NumberSetting: Sendable, CustomTestStringConvertible {
+  let path: String
+  let range: ClosedRange<Int>
+  /// How many of the code's units one of the file's is.
+  var scale: Int64 = 1
+  let value: @Sendable (Settings) -> Int64
+
+  var testDescription: String { path }
+}
+
+private func seconds(
+  _ path: String, _ range: ClosedRange<Int>, _ value: @escaping @Sendable (Settings) -> Int64
+) -> NumberSetting {
+  NumberSetting(path: path, range: range, scale: 1_000, value: value)
+}
+
+private func number(
+  _ path: String, _ range: ClosedRange<Int>, _ value: @escaping @Sendable (Settings) -> Int
+) -> NumberSetting {
+  NumberSetting(path: path, range: range) { Int64(value($0)) }
+}
+
+private let numbers: [NumberSetting] = [
+  number("listen.port", 0...65_535) { Int($0.listenPort) },
+  number("reactors", 0...256) { $0.reactors },
+  seconds("tokens.id_token_lifetime_seconds", 60...86_400) { $0.policy.idTokenLifetimeMillis },
+  number("passwords.memory_kib", 1_024...4_194_304) { $0.passwordMemoryKiB },
+  number("passwords.iterations", 1...64) { $0.passwordIterations },
+  number("passwords.workers", 0...256) { $0.passwordWorkers },
+  number("passwords.queue_max", 1...100_000) { $0.limits.passwordWorkersQueueMax },
+  number("passwords.bytes_min", 8...64) { $0.policy.passwordBytesMin },
+  seconds("policy.recent_login_seconds", 1...86_400) { $0.policy.recentLoginMillis },
+  seconds("policy.link_recent_login_seconds", 1...86_400) { $0.policy.linkRecentLoginMillis },
+  seconds("policy.pending_lifetime_seconds", 1...900) { $0.policy.pendingLifetimeMillis },
+  number("policy.pending_attempts_max", 1...100) { $0.policy.pendingAttemptsMax },
+  number("policy.pending_per_account_max", 1...10_000) { $0.policy.pendingLimits.perAccountMax },
+  number("policy.pending_per_caller_max", 1...10_000_000) { $0.policy.pendingLimits.perCallerMax },
+  number("policy.pending_total_max", 1...100_000_000) { $0.policy.pendingLimits.totalMax },
+  seconds("policy.refresh_grace_seconds", 0...10) { $0.policy.refreshGraceMillis },
+  seconds("policy.session_idle_seconds", 60...31_536_000) { $0.policy.sessionIdleMillis },
+  seconds("policy.session_absolute_seconds", 60...157_680_000) { $0.policy.sessionAbsoluteMillis },
+  number("limits.connections_max", 1...1_000_000) { $0.limits.connectionsMax },
+  number("limits.connections_per_address_max", 1...1_000_000) { $0.limits.connectionsPerAddressMax },
+  NumberSetting(path: "limits.handshake_millis", range: 10...60_000) { $0.limits.handshakeMillis },
+  NumberSetting(path: "limits.request_millis", range: 10...600_000) { $0.limits.requestMillis },
+  number("limits.streams_per_connection_max", 1...10_000) { $0.limits.session.streamsMax },
+  number("limits.message_bytes_max", 1_024...4_194_304) { $0.limits.messageBytesMax },
+  number("limits.header_list_bytes_max", 4_096...65_536) { $0.limits.session.headerListBytesMax },
+  seconds("limits.drain_seconds", 1...3_600) { $0.limits.drainMillis },
+]
+
+@Test func `every number that is listed has its edges tried`() throws {
+  let listed = Settings.list().filter { $0.contains(/^\S+ = \d/) }.map { String($0.prefix { $0 != " " }) }
+  #expect(Set(listed) == Set(numbers.map(\.path)))
+}
+
+@Test(arguments: numbers)
+private func `a number is taken at both ends of its range and refused past them, by its name`(
+  setting: NumberSetting
+) throws {
+  for edge in [setting.range.lowerBound, setting.range.upperBound] {
+    let fromFile = try settings(nested(setting.path, "\(edge)"))
+    #expect(setting.value(fromFile) == Int64(edge) * setting.scale)
+    let fromEnvironment = try settings(environment: [variable(setting.path): "\(edge)"])
+    #expect(setting.value(fromEnvironment) == Int64(edge) * setting.scale)
+  }
+  for past in [setting.range.lowerBound - 1, setting.range.upperBound + 1] {
+    #expect(refusal { try settings(nested(setting.path, "\(past)")) }?.setting == setting.path)
+  }
+  for odd in ["\"\(setting.range.lowerBound)\"", "\(setting.range.lowerBound).5", "true", "[]", "{}", "1e300"] {
+    #expect(refusal { try settings(nested(setting.path, odd)) }?.setting == setting.path, "\(odd)")
+  }
+  for odd in ["", "many", "1.5", "-1", "nan", "inf", "true"] {
+    #expect(refusal { try settings(environment: [variable(setting.path): odd]) }?.setting == setting.path, "\(odd)")
+  }
+}
+
+@Test func `the grace of a connection is that of the drain`() throws {
+  #expect(try settings("limits: { drain_seconds: 7 }").limits.life.graceMillis == 7_000)
+}

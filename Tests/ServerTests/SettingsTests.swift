@@ -1,0 +1,197 @@
+import Admission
+import Crypto
+import Fetch
+import FoundationEssentials
+import Identity
+import Logging
+import Providers
+import Store
+import TLS
+import Testing
+
+@testable import Server
+
+@Test func `the least file is two paths, and all else has its default`() throws {
+  let settings = try settings()
+  #expect(settings.listenAddress == "127.0.0.1" && settings.listenPort == 8_443)
+  #expect(!settings.allowUnidentified && !settings.unidentifiedMayFetchByEmail && !settings.reflection)
+  #expect(settings.tls.clientCertificates == .none && !settings.tls.tls13Only && settings.tls.clientAuthorityFile == "")
+  #expect(settings.issuer == "https://localhost:8443" && settings.defaultAudience == "latchkey")
+  #expect(settings.signingAlgorithm == .es256)
+  #expect(settings.passwordMemoryKiB == 19_456 && settings.passwordIterations == 2 && settings.passwordWorkers == 0)
+  #expect(settings.reactors == 0 && settings.logLevel == .info)
+  #expect(settings.fetchAuthorityFile == "" && !settings.fetchAllowsPrivateAddresses)
+  #expect(settings.callers.isEmpty && settings.providers.isEmpty)
+}
+
+@Test func `limits and policy have one default each, in the file's reader as in the code`() throws {
+  let settings = try settings()
+  #expect("\(settings.limits)" == "\(Limits())")
+  #expect("\(settings.policy)" == "\(Policy())")
+}
+
+@Test func `relative paths are relative to the file's folder, absolute ones stay`() throws {
+  let settings = try parsed(
+    """
+    tls: { certificate_file: "a/server.pem", key_file: "/keys/server.key", client_ca_file: "ca.pem" },
+    store: { path: "db" }, fetch: { ca_file: "roots.pem" },
+    """)
+  #expect(settings.tls.certificateFile == "/etc/latchkey/a/server.pem" && settings.tls.keyFile == "/keys/server.key")
+  #expect(settings.tls.clientAuthorityFile == "/etc/latchkey/ca.pem")
+  #expect(settings.storePath == "/etc/latchkey/db" && settings.masterKeyFile == "/etc/latchkey/master.key")
+  #expect(settings.fetchAuthorityFile == "/etc/latchkey/roots.pem")
+}
+
+@Test func `a file that is read is relative to its own folder, and one that is not there is named`() async throws {
+  try await withFolder { folder in
+    let path = folder + "/latchkey.json5"
+    try write("{ tls: { certificate_file: 'server.pem', key_file: 'server.key' } } // JSON5", to: path)
+    let settings = try Settings.read(path)
+    #expect(settings.storePath == folder + "/latchkey.db")
+    #expect(refusal { try Settings.read(folder + "/nowhere.json5") }?.setting == "--config")
+    // Only the start looks whether files are there.
+    #expect(refusal { try settings.checkFiles() }?.setting == "tls.certificate_file")
+  }
+}
+
+@Test func `a caller has a name, a certificate or a key, rights and audiences`() throws {
+  let callers = try settings(
+    """
+    tokens: { audience: "everybody" },
+    callers: [
+      { name: "web", san: "spiffe://test/web", fetch_by_email: true, audiences: ["web", "old"], methods: ["*"] },
+      { name: "batch", api_key_sha256: "\(String(repeating: "Ab", count: 32))" },
+    ],
+    """
+  ).callers
+  #expect(callers.map(\.name) == ["web", "batch"])
+  #expect(callers[0].san == "spiffe://test/web" && callers[0].apiKeyDigest == nil && callers[0].mayFetchByEmail)
+  #expect(callers[0].audiences == ["web", "old"] && callers[0].methods == ["*"])
+  #expect(callers[1].apiKeyDigest == Digest([UInt8](repeating: 0xab, count: 32)) && !callers[1].mayFetchByEmail)
+  #expect(callers[1].audiences == ["everybody"])
+  #expect(
+    callers[1].methods
+      == ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*"])
+}
+
+@Test func `unidentified callers get no administration, and nothing unless they are allowed`() throws {
+  let paths = ["/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AdminService/Lookup"]
+  let closed = try settings().callerTable(paths)
+  #expect(throws: CallerRefusal.unidentified) { try closed.identify(certificateName: nil, authorization: []) }
+  let open = try settings(
+    "listen: { allow_unidentified: true }, unidentified: { fetch_by_email: true }, tokens: { audience: 'dev' }")
+  let caller = try open.callerTable(paths).identify(certificateName: nil, authorization: [])
+  #expect(caller.mayFetchByEmail && !caller.isIdentified && caller.audiences == ["dev"])
+  #expect(paths.indices.map(caller.rights.include) == [true, false])
+}
+
+@Test func `a provider is enabled by being configured; Google needs its client ids only`() throws {
+  let settings = try settings(
+    """
+    providers: [
+      { id: "google.com", client_ids: ["web"] },
+      { id: "oidc.corp", issuers: ["https://corp.example/"], client_ids: ["a", "b"], algorithms: ["ES256", "EdDSA"],
+        nonce: "required", email_trust: "authoritative", authoritative_domains: ["corp.example"],
+        require_access_token: true },
+      { id: "oidc.keys", issuers: ["https://keys.example"], client_ids: ["a"], jwks_url: "https://keys.example/jwks" },
+    ],
+    """)
+  #expect(settings.policy.enabledProviderIDs == ["google.com", "oidc.corp", "oidc.keys"])
+  #expect(settings.providers[0] == .google(clientIDs: ["web"]))
+  let corp = settings.providers[1]
+  #expect(corp.keys == .discovery(url: "https://corp.example/.well-known/openid-configuration"))
+  #expect(corp.algorithms == [.es256, .edDSA] && corp.nonce == .required && corp.requireAccessToken)
+  #expect(corp.emailTrust == .asserted(.authoritative, authoritativeDomains: ["corp.example"]))
+  #expect(settings.providers[2].keys == .jwks(url: "https://keys.example/jwks"))
+  #expect(settings.providers[2].emailTrust == .asserted(.unverified, authoritativeDomains: []))
+}
+
+@Test func `private addresses are open to the hosts of configured providers only`() throws {
+  let providers = """
+    fetch: { allow_private_addresses: ALLOWED }, providers: [
+      { id: "oidc.a", issuers: ["https://127.0.0.1:9444/corp"], client_ids: ["a"] },
+      { id: "oidc.b", issuers: ["https://[::1]:9444/corp"], client_ids: ["a"], jwks_url: "https://keys.example?x" },
+    ],
+    """
+  let open = try settings(providers.replacing("ALLOWED", with: "true")).fetchSettings
+  #expect(open.privateHosts == ["127.0.0.1", "::1", "keys.example"])
+  #expect(try settings(providers.replacing("ALLOWED", with: "false")).fetchSettings.privateHosts == [])
+  #expect(try settings().fetchSettings.caFile == nil)
+}
+
+// MARK: the list, the example
+
+private let elements = ["callers[]", "providers[]"]
+
+private struct Listed {
+  let path: String
+  let standard: String
+}
+
+private func listed() throws -> [Listed] {
+  try Settings.list().map { entry in
+    let lines = entry.split(separator: "\n", omittingEmptySubsequences: false)
+    try #require(lines.count == 2 && lines[1].hasPrefix("    ") && lines[1].count > 8, "\(entry) says nothing")
+    let parts = lines[0].split(separator: " = ", maxSplits: 1)
+    try #require(parts.count == 2, "\(entry) has no default")
+    return Listed(path: String(parts[0]), standard: String(parts[1]))
+  }
+}
+
+@Test func `the defaults that are listed, written down, change nothing`() throws {
+  let listed = try listed().filter { entry in !elements.contains(where: entry.path.hasPrefix) }
+  #expect(listed.count > 50)
+  let groups = Dictionary(grouping: listed) { $0.path.contains(".") ? $0.path.prefix { $0 != "." } : "" }
+  let text = groups.filter { $0.key != "tls" && $0.key != "" }.map { name, entries in
+    let lines = entries.map { "\($0.path.dropFirst(name.count + 1)): \($0.standard)," }
+    return "\(name): { \(lines.joined(separator: " ")) },"
+  }
+  let top = (groups[""] ?? []).map { "\($0.path): \($0.standard)," }
+  #expect("\(try settings((text + top).joined(separator: "\n")))" == "\(try settings())")
+}
+
+@Test func `every setting outside of lists is overridden by its variable`() throws {
+  // What no setting can be: each refuses it or, being a text, takes it.
+  let odd = "\u{1}odd"
+  let standard = "\(try settings())"
+  for entry in try listed() where !elements.contains(where: entry.path.hasPrefix) {
+    do {
+      let changed = try settings(environment: [variable(entry.path): odd])
+      #expect("\(changed)" != standard, "\(variable(entry.path)) changes nothing")
+      #expect(entry.standard.hasPrefix("\""), "\(entry.path) took a text")
+    } catch {
+      #expect(error.setting == entry.path)
+    }
+  }
+}
+
+@Test func `the example parses, and names every setting that there is`() throws {
+  let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+  let bytes = try #require(FileManager.default.contents(atPath: root + "/deploy/latchkey.example.json5"))
+  _ = try Settings.parse(Array(bytes), folder: root + "/deploy", environment: [:])
+  let named = paths(of: try ConfigNode.parse(Array(bytes)))
+  let known = Set(try listed().map(\.path))
+  #expect(known.subtracting(named) == [], "not in the example")
+  #expect(named.subtracting(known) == [], "not in the list")
+}
+
+@Test func `the development file parses once its keys are filled in`() throws {
+  let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+  let bytes = try #require(FileManager.default.contents(atPath: root + "/deploy/latchkey.development.json5"))
+  let text = String(decoding: bytes, as: UTF8.self)
+    .replacing("WEB_KEY_SHA256", with: String(repeating: "a", count: 64))
+    .replacing("ADMIN_KEY_SHA256", with: String(repeating: "b", count: 64))
+  let settings = try Settings.parse(Array(text.utf8), folder: root, environment: [:])
+  #expect(settings.callers.map(\.name) == ["web", "admin"] && settings.allowUnidentified)
+}
+
+/// The settings that a tree holds, elements of lists of groups under one name.
+private func paths(of node: ConfigNode, at prefix: String = "") -> Set<String> {
+  switch node {
+  case .object(let values):
+    values.reduce(into: []) { $0.formUnion(paths(of: $1.value, at: prefix.isEmpty ? $1.key : "\(prefix).\($1.key)")) }
+  case .list(let nodes) where elements.contains(prefix + "[]"):
+    nodes.reduce(into: []) { $0.formUnion(paths(of: $1, at: prefix + "[]")) }
+  default: [prefix]
+  }
+}

@@ -1,0 +1,51 @@
+import FoundationEssentials
+import Testing
+
+@testable import Server
+
+/// The settings of a file that holds what nobody can guess, and `text`.
+func settings(_ text: String = "", environment: [String: String] = [:]) throws(ConfigurationError) -> Settings {
+  try parsed("tls: { certificate_file: \"server.pem\", key_file: \"server.key\" }, \(text)", environment)
+}
+
+func parsed(_ text: String, _ environment: [String: String] = [:]) throws(ConfigurationError) -> Settings {
+  try Settings.parse(Array("{ \(text) }".utf8), folder: "/etc/latchkey", environment: environment)
+}
+
+/// The refusal of what has to be refused.
+func refusal<R>(
+  sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> R
+) -> ConfigurationError? {
+  do {
+    let answer = try body()
+    Issue.record("taken: \(answer)", sourceLocation: sourceLocation)
+  } catch let error as ConfigurationError {
+    #expect(!error.why.isEmpty && !error.description.contains("\n"), sourceLocation: sourceLocation)
+    return error
+  } catch {
+    Issue.record(error, sourceLocation: sourceLocation)
+  }
+  return nil
+}
+
+/// `limits.drain_seconds` and `5` as they stand in a file.
+func nested(_ path: String, _ value: String) -> String {
+  let steps = path.split(separator: ".")
+  return steps.dropLast().map { "\($0): { " }.joined() + "\(steps.last ?? ""): \(value)"
+    + String(repeating: " }", count: steps.count - 1)
+}
+
+/// The variable that overrides a setting.
+func variable(_ path: String) -> String { "LATCHKEY_" + path.uppercased().replacing(".", with: "_") }
+
+/// A folder of its own for one test, gone after it.
+func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
+  let folder = FileManager.default.temporaryDirectory.path + "/latchkey-test-\(UInt64.random(in: 0 ... .max))"
+  try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(atPath: folder) }
+  return try await body(folder)
+}
+
+func write(_ text: String, to path: String) throws {
+  try Data(text.utf8).write(to: URL(filePath: path))
+}

@@ -1,0 +1,140 @@
+import Admission
+import GRPC
+import Identity
+import Testing
+import Wire
+
+@testable import Services
+
+/// The error table of the product, written out again: which status each reason is.
+private let table: [(status: Int, reasons: [String])] = [
+  (
+    3,
+    [
+      "IDEMPOTENCY_KEY_REUSED", "INVALID_FIELD", "INVALID_EMAIL", "INVALID_PHONE_NUMBER", "WEAK_PASSWORD",
+      "RESERVED_PARAMETER", "FORBIDDEN_CLAIM", "CLAIMS_TOO_LARGE", "INVALID_CODE",
+    ]
+  ),
+  (
+    16,
+    [
+      "INVALID_LOGIN_CREDENTIALS", "INVALID_CREDENTIAL", "INVALID_ID_TOKEN", "TOKEN_EXPIRED", "TOKEN_REVOKED",
+      "INVALID_REFRESH_TOKEN", "INVALID_CUSTOM_TOKEN", "AUDIENCE_UNVERIFIABLE", "MISSING_OR_INVALID_NONCE",
+      "FLOW_MISMATCH", "CALLER_UNIDENTIFIED",
+    ]
+  ),
+  (7, ["USER_DISABLED", "USER_MISMATCH", "CALLER_NOT_ALLOWED", "REDIRECT_URI_NOT_ALLOWED"]),
+  (5, ["ACCOUNT_NOT_FOUND", "NO_SUCH_PROVIDER", "SECOND_FACTOR_NOT_FOUND"]),
+  (6, ["EMAIL_ALREADY_IN_USE", "PROVIDER_ALREADY_LINKED", "SECOND_FACTOR_EXISTS"]),
+  (
+    9,
+    [
+      "REQUIRES_RECENT_LOGIN", "LAST_SIGN_IN_METHOD", "PENDING_CREDENTIAL_EXPIRED", "PENDING_CREDENTIAL_USED",
+      "PENDING_CREDENTIAL_MISMATCH", "OPERATION_NOT_ALLOWED", "EXPIRED_CODE", "UNVERIFIED_EMAIL",
+      "UNSUPPORTED_FIRST_FACTOR", "SECOND_FACTOR_LIMIT", "REQUIRES_SECOND_FACTOR", "FLOW_EXPIRED", "FLOW_USED",
+      "PROVIDER_DENIED", "PROVIDER_REFUSED", "ASK_ADMINISTRATOR",
+    ]
+  ),
+  (8, ["TOO_MANY_ATTEMPTS", "OVERLOADED", "QUOTA_EXCEEDED"]),
+  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE"]),
+]
+
+private func status(of error: any Error) -> GRPC.Status { Failures.status(of: error, arena: roomyArena()) }
+
+private func rich(_ status: GRPC.Status) throws -> Wire.Status {
+  try Wire.Status.decode(status.details.span, arena: roomyArena())
+}
+
+/// The one detail of this type, if it is there.
+private func detail<M: WireMessage>(_ type: M.Type, of status: GRPC.Status) throws -> M? {
+  let found = try rich(status).details.filter { $0.typeURL == "type.googleapis.com/" + M.messageName }
+  #expect(found.count <= 1)
+  return try found.first.map { try M.decode($0.value.span, arena: roomyArena()) }
+}
+
+@Test(arguments: Failure.Reason.allCases.filter { $0 != .cancelled })
+func `each reason has the status of the error table, and says so in its details`(reason: Failure.Reason) throws {
+  let expected = try #require(table.first { $0.reasons.contains(reason.rawValue) }, "\(reason) is in no row").status
+  let status = status(of: Failure(reason, field: "some.field", hint: "Do this."))
+  #expect(status.code.rawValue == expected)
+  #expect(status.message == "\(reason.rawValue) (some.field): Do this.")
+  let rich = try rich(status)
+  #expect(rich.code == Int32(expected) && rich.message == status.message)
+  let info = try #require(try detail(ErrorInfo.self, of: status))
+  #expect(info == ErrorInfo(reason: reason.rawValue, domain: "latchkey", metadata: ["field": "some.field"]))
+  let violations = try detail(BadRequest.self, of: status)?.fieldViolations
+  #expect(violations == (expected == 3 ? [.init(field: "some.field", description: "Do this.")] : nil))
+}
+
+@Test func `a reason alone is the whole text`() throws {
+  let status = status(of: Failure(.userMismatch))
+  #expect(status.message == "USER_MISMATCH")
+  #expect(try detail(ErrorInfo.self, of: status)?.metadata == [:])
+  #expect(try rich(status).details.count == 1)
+  #expect(status.pushbackMillis == nil)
+}
+
+@Test func `a violation without a hint is described by its reason`() throws {
+  let violations = try detail(BadRequest.self, of: status(of: Failure(.weakPassword, field: "password")))
+  #expect(violations?.fieldViolations == [.init(field: "password", description: "WEAK_PASSWORD")])
+}
+
+@Test func `an invalid argument without a field names none`() throws {
+  #expect(try detail(BadRequest.self, of: status(of: Failure(.invalidField))) == nil)
+}
+
+@Test func `where waiting helps, the details and the pushback say how long`() throws {
+  let unhelpful = status(of: Failure(.userDisabled))
+  let status = status(of: Failure(.overloaded, retryAfterMillis: 1_500))
+  #expect(try detail(RetryInfo.self, of: status) == RetryInfo(retryDelayMillis: 1_500))
+  #expect(status.pushbackMillis == 1_500)
+  #expect(try detail(RetryInfo.self, of: unhelpful) == nil)
+}
+
+@Test func `what a reason knows for programs is in its metadata`() throws {
+  let failure = Failure(.requiresRecentLogin, metadata: ["max_age_seconds": "300", "methods": "password"])
+  let info = try detail(ErrorInfo.self, of: status(of: failure))
+  #expect(info?.metadata == ["max_age_seconds": "300", "methods": "password"])
+}
+
+@Test func `what is for the log only is nowhere in the answer`() throws {
+  let status = status(of: Failure(.storeUnavailable, hint: "Try again.", debug: "SELECT secret FROM accounts"))
+  #expect(!status.message.contains("SELECT"))
+  #expect(!String(decoding: status.details, as: UTF8.self).contains("SELECT"))
+}
+
+@Test func `a call that was cancelled ends as its client's own library would have said`() {
+  let status = status(of: Failure(.cancelled))
+  #expect(status.code == .cancelled && status.details.isEmpty)
+}
+
+@Test func `an error that nobody foresaw tells the client nothing of itself`() {
+  struct Surprise: Error { let secret = "lk_secret" }
+  let status = status(of: Surprise())
+  #expect(status.code == .internal && status.details.isEmpty)
+  #expect(!status.message.contains("secret") && !status.message.contains("Surprise"))
+}
+
+@Test(arguments: [CallerRefusal.unidentified, .unknown, .contradictory])
+func `a caller who is not known is unauthenticated as such`(refusal: CallerRefusal) throws {
+  let status = status(of: refusal)
+  #expect(status.code == .unauthenticated)
+  #expect(try detail(ErrorInfo.self, of: status)?.reason == "CALLER_UNIDENTIFIED")
+}
+
+@Test func `bytes that are no message are the library's fault, too many parts exhaust us, bad text is the caller's`()
+  throws
+{
+  #expect(status(of: WireError.malformed(.tag)).code == .internal)
+  #expect(status(of: WireError.tooLarge).code == .resourceExhausted)
+  let text = status(of: WireError.text(field: "client.user_agent"))
+  #expect(text.code.rawValue == 3)
+  #expect(try detail(BadRequest.self, of: text)?.fieldViolations.map(\.field) == ["client.user_agent"])
+  #expect(try detail(ErrorInfo.self, of: text)?.reason == "INVALID_FIELD")
+}
+
+@Test func `an unknown service is not found, and its name is cut to a bearable length`() {
+  let status = status(of: HealthService.UnknownService(name: String(repeating: "x", count: 5_000)))
+  #expect(status.code.rawValue == 5)
+  #expect(status.message.count < 200)
+}

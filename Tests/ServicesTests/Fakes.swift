@@ -1,0 +1,81 @@
+import Crypto
+import Identity
+import Store
+
+/// Finds the same facts whatever is asked, and commits whatever it is given.
+struct FixedStore: Store {
+  let facts: Facts
+  /// False: like a store behind a network.
+  let answersNow: Bool
+
+  func attachThread() throws {}
+  func detachThread() {}
+  func endTurn() {}
+  func now(_ query: Query) throws -> Facts? { answersNow ? facts : nil }
+  func load(_ query: Query) async throws -> Facts { facts }
+  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int { 0 }
+  func close() async {}
+}
+
+struct FixedClock: Identity.Clock {
+  func now() -> Timestamp { Timestamp(millis: 1_800_000_000_000) }
+}
+
+struct FixedRandomness: Randomness {
+  func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 200) } }
+}
+
+/// Real digests; what is sealed lies open.
+struct PlainCryptography: Cryptography {
+  func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
+  func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token + Array(family.utf8)) }
+  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(Array(family.utf8) + token) }
+  func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
+  func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] { plaintext }
+  func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? { sealed }
+}
+
+struct PlainPasswords: Passwords {
+  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+    PasswordCheck(matches: hash != nil)
+  }
+  func hash(_ password: String, fate: Fate) async throws -> String { "hash" }
+  func isCommon(_ password: String) -> Bool { false }
+}
+
+/// Any text is an ID token of Ada's session.
+struct TrustingTokens: Tokens {
+  func mintIDToken(_ claims: IDToken) throws -> String { "id-token" }
+  func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
+    guard token != "bad" else { throw Failure(.invalidIDToken) }
+    return IDToken(
+      accountID: "account-ada", audience: "app", sessionID: "session-1", issuedAt: now,
+      expiresAt: now.adding(millis: 1_000), authTime: now, methods: ["pwd"], signInProviderID: "password")
+  }
+  func mintCustomToken(_ token: CustomToken) throws -> String { "custom-token" }
+  func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
+    CustomToken(accountID: "account-ada", issuedAt: now, expiresAt: now)
+  }
+  func validateCustomClaims(_ json: String, field: String) throws {}
+  func claimsJSON(_ token: String) throws -> String { "{\"sub\":\"account-ada\"}" }
+}
+
+struct TrustingProviders: Providers {
+  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
+    VerifiedCredential(assertion: assertion)
+  }
+}
+
+extension Facts {
+  /// What the store finds while Ada's session is open.
+  static var adaSignedIn: Facts {
+    var facts = Facts()
+    facts.session = SessionRecord(
+      id: "session-1", accountID: "account-ada", caller: CallerName("web"), refreshDigest: Digest(Crypto.sha256([])),
+      authTime: now, signInProviderID: "password", methods: ["pwd"], audience: "app", createdAt: now,
+      idleExpiresAt: now.adding(millis: 60_000), expiresAt: now.adding(millis: 60_000))
+    facts.sessionAccount = ada()
+    return facts
+  }
+}

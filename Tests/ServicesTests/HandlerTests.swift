@@ -1,0 +1,181 @@
+import Crypto
+import Identity
+import Store
+import Testing
+import Wire
+
+@testable import Services
+
+private let served = [
+  "/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AuthService/Link", "/latchkey.v1.AuthService/Unlink",
+  "/latchkey.v1.AuthService/Reauthenticate", "/latchkey.v1.AuthService/FetchProviders",
+  "/latchkey.v1.AccountService/Create", "/latchkey.v1.AccountService/Get", "/latchkey.v1.AccountService/Delete",
+  "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/CreateCustomToken",
+  "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
+  "/latchkey.v1.SessionService/VerifyIdToken", "/latchkey.v1.SessionService/GetSigningKeys",
+]
+
+private func served(_ name: String, _ world: World = World(facts: .adaSignedIn)) throws -> Method {
+  try method("/latchkey.v1.\(name)", of: methods(world))
+}
+
+@Test func `the methods are those of the schema, for callers with the right only`() {
+  #expect(methods().map(\.path) == served)
+  for method in methods() {
+    let symbol = String(method.path.dropFirst().replacing("/", with: "."))
+    #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
+    #expect(method.access == .right && method.timeLimitMillis == 30_000 && method.messageBytesMax == 65_536)
+  }
+}
+
+@Test func `a call's facts are the caller's, the client's and the call's own`() throws {
+  let desk = World().desk
+  let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
+  let client = ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device")
+  let facts = try desk.facts(
+    context, message(DeleteResponse()), client: client, binding: "sixteen bytes or", idempotencyKey: "key")
+  #expect(facts.caller == CallerName("web") && facts.mayFetchByEmail && facts.callerIdentified)
+  #expect(facts.audiences == ["app", "other"] && facts.audience == "app")
+  #expect(facts.ipAddress == "192.0.2.1" && facts.userAgent == "agent" && facts.deviceID == "device")
+  #expect(facts.binding == Digest(sha256(Array("sixteen bytes or".utf8))))
+  #expect(facts.fate === context.fate)
+}
+
+@Test func `an idempotency key is claimed for its caller, method and request, and nothing is claimed without one`()
+  throws
+{
+  let desk = World().desk
+  func claim(_ key: String?, _ path: String = "/a/B", _ request: String = "x") throws -> IdempotencyClaim? {
+    try desk.facts(
+      context(path), message(HealthCheckRequest(service: request)), idempotencyKey: key
+    ).idempotency
+  }
+  let first = try #require(try claim("key"))
+  #expect(try claim("key") == first)
+  #expect(try claim("key", "/a/C")?.key != first.key)
+  #expect(try claim("other")?.key != first.key && claim("other")?.request == first.request)
+  #expect(try claim("key", "/a/B", "y")?.key == first.key && claim("key", "/a/B", "y")?.request != first.request)
+  #expect(try claim("") == nil && claim(nil) == nil)
+}
+
+@Test func `what the store can answer now is answered on the spot, else by a task, and alike`() async throws {
+  let request = GetRequest(idToken: "good")
+  for answersNow in [true, false] {
+    let get = try served("AccountService/Get", World(facts: .adaSignedIn, answersNow: answersNow))
+    if case .answer = try begin(get, request) { #expect(answersNow) } else { #expect(!answersNow) }
+    let account = try await answer(get, request, as: GetResponse.self).account
+    #expect(account == Wire.Account(ada()))
+  }
+}
+
+@Test func `VerifyIdToken answers about bad tokens instead of failing`() async throws {
+  let verify = try served("SessionService/VerifyIdToken")
+  let good = try await answer(verify, VerifyIdTokenRequest(idToken: "good"), as: VerifyIdTokenResponse.self)
+  #expect(
+    good == VerifyIdTokenResponse(active: true, accountID: "account-ada", claimsJSON: "{\"sub\":\"account-ada\"}"))
+  let bad = try await answer(verify, VerifyIdTokenRequest(idToken: "bad"), as: VerifyIdTokenResponse.self)
+  #expect(bad == VerifyIdTokenResponse(inactiveReason: "INVALID_ID_TOKEN"))
+}
+
+@Test func `SignOut takes exactly one of its tokens`() async throws {
+  let signOut = try served("SessionService/SignOut")
+  #expect(failure { try begin(signOut, Wire.SignOutRequest()) }?.field == "id_token")
+  let both = Wire.SignOutRequest(idToken: "a", refreshToken: "b")
+  #expect(failure { try begin(signOut, both) }?.field == "refresh_token")
+  #expect(try await answer(signOut, Wire.SignOutRequest(idToken: "good"), as: SignOutResponse.self) == .init())
+}
+
+@Test func `SignIn answers a session, with the provider's tokens where the credential was a provider's`() async throws {
+  var facts = Facts()
+  facts.identityOwner = {
+    var state = ada()
+    state.factors = []
+    return state
+  }()
+  let token = ProviderTokenCredential(providerID: "google.com", idToken: "id", accessToken: "access")
+  let request = Wire.SignInRequest(credential: Wire.Credential(kind: .providerToken(token)))
+  let response = try await answer(
+    try served("AuthService/SignIn", World(facts: facts)), request, as: SignInResponse.self)
+  guard case .session(let session)? = response.outcome else {
+    Issue.record("no session: \(response)")
+    return
+  }
+  #expect(session.account?.accountID == "account-ada" && session.idToken == "id-token")
+  #expect(
+    session.providerCredential
+      == ProviderCredential(providerID: "google.com", accessToken: "access", idToken: "id"))
+  #expect(session.additionalUserInfo?.username == "ada")
+}
+
+@Test func `a conflict and a second factor are outcomes of SignIn, not failures`() async throws {
+  let token = ProviderTokenCredential(providerID: "google.com", idToken: "id")
+  let request = Wire.SignInRequest(credential: Wire.Credential(kind: .providerToken(token)))
+  var conflict = Facts()
+  conflict.emailOwner = ada()
+  conflict.emailOwner?.identities = []
+  conflict.emailOwner?.factors = []
+  let exists = try await answer(
+    try served("AuthService/SignIn", World(facts: conflict)), request, as: SignInResponse.self)
+  guard case .accountExists(let message)? = exists.outcome else {
+    Issue.record("no conflict: \(exists)")
+    return
+  }
+  #expect(message.email == "ada@gmail.com" && !message.pendingToken.isEmpty)
+  #expect(message.providerCredential?.idToken == "id")
+  var factor = Facts()
+  factor.identityOwner = ada()
+  let required = try await answer(
+    try served("AuthService/SignIn", World(facts: factor)), request, as: SignInResponse.self)
+  guard case .secondFactorRequired(let message)? = required.outcome else {
+    Issue.record("no second factor: \(required)")
+    return
+  }
+  #expect(message.hints.map(\.factorID) == ["factor-1"])
+}
+
+@Test func `Create answers a session of the new account`() async throws {
+  let request = CreateRequest(email: "New@Example.com", password: "correct horse", displayName: "New")
+  let response = try await answer(try served("AccountService/Create", World()), request, as: CreateResponse.self)
+  guard case .session(let session)? = response.outcome else {
+    Issue.record("no session: \(response)")
+    return
+  }
+  #expect(session.isNewAccount && session.account?.email == "new@example.com" && session.account?.displayName == "New")
+}
+
+@Test func `Lookup needs a subject, names its bad one, and finds the account or does not`() async throws {
+  var facts = Facts()
+  facts.emailOwner = ada()
+  let lookup = try served("AdminService/Lookup", World(facts: facts))
+  #expect(failure { try begin(lookup, LookupRequest()) }?.field == "subject")
+  #expect(failure { try begin(lookup, LookupRequest(subject: .email("x"))) }?.field == "email")
+  #expect(failure { try begin(lookup, LookupRequest(subject: .phoneNumber("x"))) }?.field == "phone_number")
+  #expect(failure { try begin(lookup, LookupRequest(subject: .accountID("x"))) }?.reason == .accountNotFound)
+  let found = try await answer(lookup, LookupRequest(subject: .email("Ada@Example.com")), as: LookupResponse.self)
+  #expect(found.account?.accountID == "account-ada")
+}
+
+@Test func `FetchProviders needs a subject, and answers whoever it is alike without the right`() async throws {
+  var facts = Facts()
+  facts.waysIn = ada().waysIn
+  let fetch = try served("AuthService/FetchProviders", World(facts: facts))
+  #expect(failure { try begin(fetch, Wire.FetchProvidersRequest()) }?.field == "subject")
+  let request = Wire.FetchProvidersRequest(subject: .email("ada@example.com"))
+  for mayFetchByEmail in [true, false] {
+    guard case .answer(let frame) = try begin(fetch, request, mayFetchByEmail: mayFetchByEmail) else {
+      throw NotUnary()
+    }
+    let answer = try decoded(frame, as: Wire.FetchProvidersResponse.self)
+    #expect(answer.registered == mayFetchByEmail && answer.signInMethods.isEmpty == !mayFetchByEmail)
+  }
+}
+
+@Test func `the signing keys are those of the moment, and a custom token says when it ends`() async throws {
+  let keys = try await answer(
+    try served("SessionService/GetSigningKeys"), GetSigningKeysRequest(), as: GetSigningKeysResponse.self)
+  #expect(keys.jwksJSON == "{\"keys\":[]}")
+  let custom = try await answer(
+    try served("AdminService/CreateCustomToken"),
+    Wire.CreateCustomTokenRequest(accountID: "account-ada", lifetimeMillis: 60_000), as: CreateCustomTokenResponse.self)
+  #expect(custom == CreateCustomTokenResponse(customToken: "custom-token", expiresAtMillis: now.millis + 60_000))
+}

@@ -1,0 +1,67 @@
+import Testing
+import Wire
+
+@testable import Services
+
+private let check = "/grpc.health.v1.Health/Check"
+private let watch = "/grpc.health.v1.Health/Watch"
+
+private func health(_ state: HealthState = HealthState()) -> [Method] {
+  HealthService(state, services: ["latchkey.v1.AuthService"]).methods
+}
+
+private func told(_ step: StreamStep) throws -> [HealthCheckResponse.ServingStatus] {
+  #expect(!step.isLast)
+  return try step.messages.map { try decoded($0, as: HealthCheckResponse.self).status }
+}
+
+@Test(arguments: ["", "latchkey.v1.AuthService", "grpc.health.v1.Health"])
+func `Check tells whether the server, or a service of it, takes calls`(service: String) async throws {
+  let state = HealthState()
+  let check = try method(check, of: health(state))
+  let request = HealthCheckRequest(service: service)
+  #expect(try await answer(check, request, as: HealthCheckResponse.self).status == .serving)
+  state.stopServing()
+  #expect(try await answer(check, request, as: HealthCheckResponse.self).status == .notServing)
+}
+
+@Test(arguments: ["latchkey.v1.authservice", "latchkey.v1.AuthService ", "latchkey.v1", "*"])
+func `Check of a name that is not served is an error, in any state`(service: String) throws {
+  let state = HealthState()
+  let check = try method(check, of: health(state))
+  for _ in 0..<2 {
+    #expect(throws: HealthService.UnknownService.self) { try begin(check, HealthCheckRequest(service: service)) }
+    state.stopServing()
+  }
+}
+
+@Test func `Watch tells the status at once, and again only when it has changed`() throws {
+  let state = HealthState()
+  let watcher = try stream(try method(watch, of: health(state)))
+  #expect(try told(watcher.received(message(HealthCheckRequest()), arena: roomyArena())) == [.serving])
+  #expect(try told(watcher.woken(arena: roomyArena())) == [])
+  state.stopServing()
+  #expect(try told(watcher.woken(arena: roomyArena())) == [.notServing])
+  #expect(try told(watcher.woken(arena: roomyArena())) == [])
+}
+
+@Test func `Watch of a name that is not served says so and goes on`() throws {
+  let state = HealthState()
+  let watcher = try stream(try method(watch, of: health(state)))
+  #expect(
+    try told(watcher.received(message(HealthCheckRequest(service: "x")), arena: roomyArena())) == [.serviceUnknown])
+  state.stopServing()
+  #expect(try told(watcher.woken(arena: roomyArena())) == [])
+}
+
+@Test func `Watch says nothing before it was asked, and does not end when the client has said all`() throws {
+  let watcher = try stream(try method(watch, of: health()))
+  #expect(try told(watcher.woken(arena: roomyArena())) == [])
+  #expect(try told(watcher.ended(arena: roomyArena())) == [])
+}
+
+@Test func `health is open to every caller that reaches the port, and a watch has no time limit`() throws {
+  #expect(health().allSatisfy { $0.access == .anyone })
+  #expect(try method(watch, of: health()).timeLimitMillis == .max)
+  #expect(try method(check, of: health()).timeLimitMillis == 30_000)
+}

@@ -1,0 +1,188 @@
+import Identity
+import Testing
+import Wire
+
+@testable import Services
+
+/// One text field of one request: what it may hold, and the request with this text in it.
+struct TextField: Sendable, CustomTestStringConvertible {
+  let path: String
+  let name: String
+  let bytesMax: Int
+  var mayBeEmpty = true
+  let request: @Sendable (String) -> any WireEncodable
+
+  var testDescription: String { "\(path) \(name)" }
+}
+
+private let tokenBytesMax = 16_384
+private let handleBytesMax = 128
+
+private func signIn(_ kind: Credential.Kind) -> SignInRequest { SignInRequest(credential: Credential(kind: kind)) }
+
+private typealias Credential = Wire.Credential
+private typealias SignInRequest = Wire.SignInRequest
+
+private func signIn(_ change: (inout SignInRequest) -> Void) -> SignInRequest {
+  var request = signIn(.anonymous(AnonymousCredential()))
+  change(&request)
+  return request
+}
+
+private func providerToken(_ change: (inout ProviderTokenCredential) -> Void) -> SignInRequest {
+  var token = ProviderTokenCredential(providerID: "google.com", idToken: "id", accessToken: "access")
+  change(&token)
+  return signIn(.providerToken(token))
+}
+
+private let auth = "/latchkey.v1.AuthService/"
+private let accounts = "/latchkey.v1.AccountService/"
+private let sessions = "/latchkey.v1.SessionService/"
+private let admin = "/latchkey.v1.AdminService/"
+
+private let credentialFields: [TextField] = [
+  TextField(path: auth + "SignIn", name: "credential.password.password", bytesMax: 1_024, mayBeEmpty: false) {
+    signIn(.password(PasswordCredential(email: "a@example.com", password: $0)))
+  },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.provider_id", bytesMax: 72, mayBeEmpty: false) {
+    text in providerToken { $0.providerID = text }
+  },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.id_token", bytesMax: tokenBytesMax) { text in
+    providerToken { $0.idToken = text }
+  },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.access_token", bytesMax: tokenBytesMax) { text in
+    providerToken { $0.accessToken = text }
+  },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.token_secret", bytesMax: tokenBytesMax) { text in
+    providerToken { $0.tokenSecret = text }
+  },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.raw_nonce", bytesMax: 255) { text in
+    providerToken { $0.rawNonce = text }
+  },
+  TextField(path: auth + "SignIn", name: "credential.custom_token.token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    signIn(.customToken(CustomTokenCredential(token: $0)))
+  },
+  TextField(path: auth + "SignIn", name: "credential.pending_token", bytesMax: handleBytesMax, mayBeEmpty: false) {
+    signIn(.pendingToken($0))
+  },
+]
+
+private let callFields: [TextField] = [
+  TextField(path: auth + "SignIn", name: "pending_token", bytesMax: handleBytesMax) { text in
+    signIn { $0.pendingToken = text }
+  },
+  TextField(path: auth + "SignIn", name: "idempotency_key", bytesMax: 255) { text in
+    signIn { $0.idempotencyKey = text }
+  },
+  TextField(path: auth + "SignIn", name: "binding", bytesMax: 256) { text in signIn { $0.binding = text } },
+  TextField(path: auth + "SignIn", name: "client.ip_address", bytesMax: 64) { text in
+    signIn { $0.client = ClientContext(ipAddress: text) }
+  },
+  TextField(path: auth + "SignIn", name: "client.user_agent", bytesMax: 512) { text in
+    signIn { $0.client = ClientContext(userAgent: text) }
+  },
+  TextField(path: auth + "SignIn", name: "client.device_id", bytesMax: 128) { text in
+    signIn { $0.client = ClientContext(deviceID: text) }
+  },
+  TextField(path: auth + "Unlink", name: "provider_id", bytesMax: 72, mayBeEmpty: false) {
+    Wire.UnlinkRequest(idToken: "id", providerID: $0)
+  },
+  TextField(path: accounts + "Create", name: "password", bytesMax: 1_024, mayBeEmpty: false) {
+    CreateRequest(email: "a@example.com", password: $0)
+  },
+  TextField(path: accounts + "Create", name: "display_name", bytesMax: 256) {
+    CreateRequest(email: "a@example.com", password: "long enough", displayName: $0)
+  },
+  TextField(path: accounts + "Create", name: "photo_url", bytesMax: 2_048) { text in
+    let scheme = "https://"
+    let url = text.isEmpty ? "" : scheme + String(decoding: text.utf8.dropFirst(scheme.utf8.count), as: UTF8.self)
+    return CreateRequest(email: "a@example.com", password: "long enough", photoURL: url)
+  },
+  TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    LookupRequest(subject: .accountID($0))
+  },
+  TextField(path: admin + "Lookup", name: "identity.provider_id", bytesMax: 72, mayBeEmpty: false) {
+    LookupRequest(subject: .identity(ProviderIdentity(providerID: $0, subject: "s")))
+  },
+  TextField(path: admin + "Lookup", name: "identity.subject", bytesMax: 255, mayBeEmpty: false) {
+    LookupRequest(subject: .identity(ProviderIdentity(providerID: "google.com", subject: $0)))
+  },
+]
+
+private let anonymous = Credential(kind: .anonymous(AnonymousCredential()))
+
+/// Every method that works for a session or on a token of ours.
+private let tokenFields: [TextField] = [
+  TextField(path: auth + "Link", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.LinkRequest(idToken: $0, credential: anonymous)
+  },
+  TextField(path: auth + "Unlink", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.UnlinkRequest(idToken: $0, providerID: "google.com")
+  },
+  TextField(path: auth + "Reauthenticate", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.ReauthenticateRequest(idToken: $0, credential: anonymous)
+  },
+  TextField(path: auth + "FetchProviders", name: "pending_token", bytesMax: handleBytesMax, mayBeEmpty: false) {
+    Wire.FetchProvidersRequest(subject: .pendingToken($0))
+  },
+  TextField(path: accounts + "Get", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    GetRequest(idToken: $0)
+  },
+  TextField(path: accounts + "Delete", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    DeleteRequest(idToken: $0)
+  },
+  TextField(path: sessions + "Refresh", name: "refresh_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    RefreshRequest(refreshToken: $0)
+  },
+  TextField(path: sessions + "SignOut", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.SignOutRequest(idToken: $0)
+  },
+  TextField(path: sessions + "SignOut", name: "refresh_token", bytesMax: tokenBytesMax) {
+    Wire.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
+  },
+  TextField(path: sessions + "VerifyIdToken", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    VerifyIdTokenRequest(idToken: $0)
+  },
+]
+
+private let fields = credentialFields + callFields + tokenFields
+
+/// Why the shape of the request is refused, before anything is looked up; nil where it is not.
+private func refusal(_ field: TextField, _ text: String) throws -> Failure? {
+  do {
+    _ = try begin(try method(field.path, of: methods(World(facts: .adaSignedIn))), field.request(text))
+    return nil
+  } catch let failure as Failure where failure.reason == .invalidField {
+    return failure
+  } catch is Failure {
+    // A fake that found nothing: the shape was good.
+    return nil
+  }
+}
+
+@Test(arguments: fields)
+func `a text field takes its limit in bytes and refuses one more, naming itself`(field: TextField) throws {
+  #expect(try refusal(field, String(repeating: "x", count: field.bytesMax)) == nil)
+  let past = try #require(try refusal(field, String(repeating: "x", count: field.bytesMax + 1)))
+  #expect(past.field == field.name)
+  // Two bytes a letter: limits count bytes, not characters.
+  let wide = String(repeating: "é", count: field.bytesMax / 2)
+  #expect(try refusal(field, wide) == nil)
+  #expect(try refusal(field, wide + "é")?.field == field.name)
+}
+
+@Test(arguments: fields)
+func `an empty field is refused, naming itself, where something must stand`(field: TextField) throws {
+  #expect(try refusal(field, "")?.field == (field.mayBeEmpty ? nil : field.name))
+}
+
+@Test(arguments: [(15, false), (16, true), (256, true), (257, false)])
+func `a binding is 16 to 256 bytes, or left out`(count: Int, isTaken: Bool) throws {
+  let digest = { try Shape.binding(String(repeating: "b", count: count)) }
+  if isTaken {
+    #expect(try digest() == [UInt8](repeating: UInt8(ascii: "b"), count: count))
+  } else {
+    #expect(throws: Failure.self) { try digest() }
+  }
+  #expect(try Shape.binding("") == nil)
+}

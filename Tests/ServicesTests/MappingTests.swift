@@ -1,0 +1,140 @@
+import Identity
+import Store
+import Testing
+import Wire
+
+@testable import Services
+
+private let token = ProviderToken(
+  providerID: "google.com", idToken: "id", accessToken: "access", tokenSecret: "secret", rawNonce: "nonce")
+private let handedBack = ProviderCredential(
+  providerID: "google.com", accessToken: "access", idToken: "id", secret: "secret")
+private let userInfo = UserInfo(providerID: "google.com", username: "ada", profileJSON: "{}")
+
+private func grant(_ userInfo: UserInfo? = nil) -> SessionGrant {
+  var grant = SessionGrant(
+    idToken: "id-token", idTokenExpiresAt: Timestamp(millis: 10), refreshToken: "refresh-token",
+    refreshTokenExpiresAt: Timestamp(millis: 20), sessionID: "session-1", account: ada())
+  grant.userInfo = userInfo
+  return grant
+}
+
+@Test(arguments: [
+  ("+441632960961", "+********0961"), ("+12345", "+*2345"), ("+1234", "+1234"), ("1234", "****"), ("", ""),
+])
+func `a masked number shows four digits at most and keeps its length`(number: String, masked: String) {
+  #expect(SecondFactorHint.masked(number) == masked)
+}
+
+@Test func `an account on the wire is the record, way by way`() {
+  let account = Wire.Account(ada())
+  #expect(account.accountID == "account-ada" && account.email == "ada@example.com" && account.emailVerified)
+  #expect(account.phoneNumber == "+441632960961" && account.displayName == "Ada")
+  #expect(account.photoURL == "https://example.com/ada.png" && account.customClaimsJSON == "{\"a\":1}")
+  #expect(!account.anonymous && !account.disabled)
+  #expect(account.createdAtMillis == 1_000 && account.lastSignInAtMillis == 3_000)
+  #expect(
+    account.providers == [
+      LinkedProvider(
+        providerID: "password", subject: "ada@example.com", email: "ada@example.com", linkedAtMillis: 2_000),
+      LinkedProvider(providerID: "phone", subject: "+441632960961", phoneNumber: "+441632960961"),
+      LinkedProvider(
+        providerID: "google.com", subject: "g-1", email: "ada@gmail.com", displayName: "Ada at Google",
+        photoURL: "https://google.com/ada.png", linkedAtMillis: 4_000),
+    ])
+  #expect(
+    account.secondFactors == [
+      SecondFactorHint(
+        factorID: "factor-1", kind: "phone", displayName: "mine", maskedPhoneNumber: "+********0962",
+        enrolledAtMillis: 5_000)
+    ])
+}
+
+@Test func `an account without anything has empty fields and no ways in`() {
+  var record = AccountRecord(id: "bare", createdAt: Timestamp(millis: 1))
+  record.anonymous = true
+  record.disabled = true
+  let account = Wire.Account(AccountState(account: record))
+  #expect(account == Wire.Account(accountID: "bare", anonymous: true, disabled: true, createdAtMillis: 1))
+}
+
+@Test func `the hash of a password and sealed secrets have no place on the wire`() {
+  var state = ada()
+  state.account.passwordHash = "$argon2id$hash"
+  state.factors[0].sealedSecret = Array("sealed".utf8)
+  let bytes = String(decoding: Wire.Account(state).encodeBare(arena: roomyArena()), as: UTF8.self)
+  #expect(!bytes.contains("argon2id") && !bytes.contains("sealed"))
+}
+
+@Test func `a session on the wire is the grant`() {
+  var grant = grant(userInfo)
+  grant.isNewAccount = true
+  grant.revokedProviderIDs = ["password"]
+  let session = Wire.Session(grant, .providerToken(token))
+  #expect(
+    session
+      == Wire.Session(
+        idToken: "id-token", idTokenExpiresAtMillis: 10, refreshToken: "refresh-token", account: Wire.Account(ada()),
+        isNewAccount: true,
+        additionalUserInfo: AdditionalUserInfo(providerID: "google.com", username: "ada", profileJSON: "{}"),
+        providerCredential: handedBack, revokedProviderIDs: ["password"], sessionID: "session-1",
+        refreshTokenExpiresAtMillis: 20))
+}
+
+@Test func `the provider's own tokens are handed back once, never by a repeat`() {
+  #expect(Wire.Session(grant(userInfo), .providerToken(token)).providerCredential == handedBack)
+  // A repeat has no user info: nothing of the provider was kept.
+  #expect(Wire.Session(grant(), .providerToken(token)).providerCredential == nil)
+}
+
+@Test func `a credential of our own brings no provider's tokens`() {
+  let own: [Identity.Credential] = [
+    .password(email: "a@example.com", password: "x"), .customToken("x"), .anonymous, .pendingToken("x"),
+  ]
+  for credential in own { #expect(Wire.Session(grant(userInfo), credential).providerCredential == nil) }
+}
+
+@Test func `a conflict names address, ways in and handle, and no account`() {
+  let conflict = Identity.AccountExists(
+    email: "ada@example.com", providerIDs: ["google.com"], methods: ["google.com", "password"], handle: "handle",
+    expiresAt: Timestamp(millis: 30), userInfo: userInfo, reason: .subjectChanged, canClaimAddress: true)
+  let message = Wire.AccountExists(conflict, .providerToken(token))
+  #expect(
+    message
+      == Wire.AccountExists(
+        email: "ada@example.com", providerIDs: ["google.com"], signInMethods: ["google.com", "password"],
+        pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack,
+        additionalUserInfo: AdditionalUserInfo(providerID: "google.com", username: "ada", profileJSON: "{}"),
+        reason: "SUBJECT_CHANGED", canClaimAddress: true))
+}
+
+@Test func `a credential in use and a second factor come with a handle and the provider's tokens`() {
+  let inUse = Identity.CredentialInUse(email: nil, handle: "handle", expiresAt: Timestamp(millis: 30))
+  #expect(
+    Wire.CredentialInUse(inUse, .providerToken(token))
+      == Wire.CredentialInUse(pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack))
+  let required = Identity.SecondFactorRequired(
+    handle: "handle", factors: ada().factors, expiresAt: Timestamp(millis: 30), userInfo: userInfo)
+  let message = Wire.SecondFactorRequired(required, .providerToken(token))
+  #expect(message.pendingToken == "handle" && message.expiresAtMillis == 30)
+  #expect(message.hints.map(\.maskedPhoneNumber) == ["+********0962"])
+  #expect(message.providerCredential == handedBack && message.additionalUserInfo?.username == "ada")
+}
+
+@Test func `the answer about an address says what is held under a handle`() {
+  var answer = ProvidersAnswer()
+  #expect(Wire.FetchProvidersResponse(answer) == Wire.FetchProvidersResponse())
+  answer.registered = true
+  answer.providerIDs = ["google.com"]
+  answer.methods = ["google.com"]
+  answer.pending = HeldCredential(
+    purpose: .credentialInUse, providerID: "oidc.corp", email: nil, username: "ada", displayName: "Ada",
+    expiresAt: Timestamp(millis: 40))
+  #expect(
+    Wire.FetchProvidersResponse(answer)
+      == Wire.FetchProvidersResponse(
+        registered: true, providerIDs: ["google.com"], signInMethods: ["google.com"],
+        pending: PendingCredential(
+          purpose: "credential_in_use", providerID: "oidc.corp", username: "ada", displayName: "Ada",
+          expiresAtMillis: 40)))
+}

@@ -1,0 +1,150 @@
+import Store
+
+extension Promise {
+  static let accounts = [
+    Promise("an account reads back as it was written, by id, address and number") { bench in
+      let account = bench.fullAccount("ann")
+      try await bench.prepare(.insertAccount(account))
+      let facts = try await bench.load {
+        $0.accountID = "ann"
+        $0.email = account.email
+        $0.phoneNumber = account.phoneNumber
+      }
+      try bench.equal(facts.account, AccountState(account: account))
+      try bench.equal(facts.emailOwner, AccountState(account: account))
+      try bench.equal(facts.phoneOwner, AccountState(account: account))
+    },
+    Promise("what is unknown is answered with nothing") { bench in
+      let facts = try await bench.load {
+        $0.accountID = "nobody"
+        $0.email = "nobody@example.com"
+        $0.waysIn = "nobody@example.com"
+        $0.includesLinkedEmail = true
+        $0.phoneNumber = "+49"
+        $0.sessionID = "none"
+        $0.identity = IdentityKey(providerID: "google.com", subject: "none")
+        $0.pending = bench.digest(1)
+        $0.idempotency = bench.digest(2)
+        $0.spentToken = bench.digest(3)
+        $0.signingKeys = true
+      }
+      try bench.equal(facts, Facts())
+    },
+    Promise("what was not asked is not answered") { bench in
+      try await bench.prepare(.insertAccount(bench.fullAccount("ann")), .insertSigningKey(bench.signingKey("k")))
+      try bench.equal(try await bench.load { _ in }, Facts())
+    },
+    Promise("an account id is given once") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
+    },
+    Promise("an address belongs to one account, by insert and by update") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", email: "a@example.com")), .insertAccount(bench.account("bob")))
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("cat", email: "a@example.com"))), .conflict(.email))
+      try bench.equal(
+        try await bench.commit(.updateAccount(bench.account("bob", email: "a@example.com"))), .conflict(.email))
+      try bench.equal(try await bench.loadAccount("bob")?.account.version, 1)
+    },
+    Promise("a phone number belongs to one account, by insert and by update") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", phoneNumber: "+491")), .insertAccount(bench.account("bob")))
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("cat", phoneNumber: "+491"))), .conflict(.phoneNumber))
+      try bench.equal(
+        try await bench.commit(.updateAccount(bench.account("bob", phoneNumber: "+491"))), .conflict(.phoneNumber))
+    },
+    Promise("any number of accounts have neither address nor number") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")))
+    },
+    Promise("a freed address can be taken within the same change") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann", email: "a@example.com")))
+      try await bench.prepare(
+        .updateAccount(bench.account("ann")), .insertAccount(bench.account("bob", email: "a@example.com")))
+      try bench.equal(try await bench.load { $0.email = "a@example.com" }.emailOwner?.account.id, "bob")
+    },
+    Promise("an update stores every field and raises the version by one") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      var account = bench.fullAccount("ann")
+      account.disabled = true
+      try await bench.prepare(.updateAccount(account))
+      account.version = 2
+      try bench.equal(try await bench.loadAccount("ann")?.account, account)
+    },
+    Promise("an update of an older version, or of nobody, is stale") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.updateAccount(bench.account("ann")))
+      try bench.equal(try await bench.commit(.updateAccount(bench.account("ann"))), .stale)
+      try bench.equal(try await bench.commit(.updateAccount(bench.account("bob"))), .stale)
+    },
+    Promise("a guard raises the version, and is stale on any other") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.guardAccount(id: "ann", version: 1))
+      try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
+      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 1)), .stale)
+      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 3)), .stale)
+      try bench.equal(try await bench.commit(.guardAccount(id: "bob", version: 1)), .stale)
+    },
+    Promise("a touch notes the sign-in without raising the version") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon))
+      let account = try bench.require(try await bench.loadAccount("ann")).account
+      try bench.equal(account.lastSignInAt, Bench.noon)
+      try bench.equal(account.version, 1)
+    },
+    Promise("a touch of an account that has changed or is gone is stale") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.guardAccount(id: "ann", version: 1))
+      try bench.equal(try await bench.commit(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon)), .stale)
+      try bench.equal(try await bench.commit(.touchAccount(id: "bob", version: 1, lastSignInAt: Bench.noon)), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
+    },
+    Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
+      try await fill(bench, "ann", 1)
+      try await fill(bench, "bob", 2)
+      try await bench.prepare(.deleteAccount(id: "ann", version: 1))
+      let gone = try await bench.load { ask(&$0, bench, "ann", 1) }
+      try bench.equal(gone, Facts())
+      let kept = try await bench.load { ask(&$0, bench, "bob", 2) }
+      for state in [kept.account, kept.identityOwner, kept.sessionAccount, kept.pendingAccount] {
+        try bench.equal(state?.identities.count, 1)
+        try bench.equal(state?.factors.count, 1)
+        try bench.equal(state?.unlinks.count, 1)
+      }
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try bench.equal(try await bench.loadAccount("ann"), AccountState(account: bench.account("ann")))
+      try bench.equal(
+        try await bench.commit(
+          .insertPending(
+            bench.pending(3, of: "ann"), limits: PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 2))),
+        .committed)
+    },
+    Promise("a deletion of an older version is stale") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try bench.equal(try await bench.commit(.deleteAccount(id: "ann", version: 2)), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.account.version, 1)
+    },
+  ]
+
+  private static func fill(_ bench: Bench, _ id: String, _ number: Int) async throws {
+    try await bench.prepare(
+      .insertAccount(bench.account(id, email: "\(id)@example.com")),
+      .insertIdentity(bench.identity(id, of: id, email: "linked-\(id)@example.com")),
+      .insertFactor(FactorRecord(id: "f-\(id)", accountID: id, kind: .totp, enrolledAt: Bench.noon)),
+      .rememberUnlink(
+        UnlinkRecord(
+          accountID: id, key: IdentityKey(providerID: "oidc.corp", subject: id), at: Bench.noon)),
+      .insertSession(bench.session("s-\(id)", of: id)),
+      .insertPending(bench.pending(number, of: id), limits: .wide))
+  }
+
+  private static func ask(_ query: inout Query, _ bench: Bench, _ id: String, _ number: Int) {
+    query.accountID = id
+    query.waysIn = "linked-\(id)@example.com"
+    query.includesLinkedEmail = true
+    query.identity = IdentityKey(providerID: "google.com", subject: id)
+    query.sessionID = "s-\(id)"
+    query.pending = bench.digest(number)
+  }
+}

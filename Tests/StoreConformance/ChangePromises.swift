@@ -1,0 +1,105 @@
+import Store
+
+extension Promise {
+  static let changes = [
+    Promise("a change whose last write fails has written nothing") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann", email: "a@example.com")))
+      let outcome = try await bench.commit(
+        .insertAccount(bench.account("bob")), .insertIdentity(bench.identity("1", of: "bob")),
+        .insertSession(bench.session("s", of: "bob")), .spendToken(bench.digest(1), expiresAt: Bench.noon),
+        .insertAccount(bench.account("cat", email: "a@example.com")))
+      try bench.equal(outcome, .conflict(.email))
+      let facts = try await bench.load {
+        $0.accountID = "bob"
+        $0.identity = IdentityKey(providerID: "google.com", subject: "1")
+        $0.sessionID = "s"
+        $0.spentToken = bench.digest(1)
+      }
+      try bench.equal(facts, Facts())
+    },
+    Promise("the first write that fails decides the outcome") { bench in
+      try await bench.prepare(.spendToken(bench.digest(1), expiresAt: Bench.noon))
+      try bench.equal(
+        try await bench.commit(
+          .guardAccount(id: "nobody", version: 1), .spendToken(bench.digest(1), expiresAt: Bench.noon)), .stale)
+      try bench.equal(
+        try await bench.commit(
+          .spendToken(bench.digest(1), expiresAt: Bench.noon), .guardAccount(id: "nobody", version: 1)),
+        .conflict(.spentToken))
+    },
+    Promise("an empty change commits") { bench in
+      try bench.equal(try await bench.commit(), .committed)
+    },
+    Promise("a load after a commit sees it, each time") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      for version in 1...100 {
+        try await bench.prepare(.guardAccount(id: "ann", version: Int64(version)))
+        try bench.equal(try await bench.loadAccount("ann")?.account.version, Int64(version + 1))
+      }
+    },
+    Promise("a change that was cancelled before writes nothing") { bench in
+      let fate = Fate()
+      try bench.equal(fate.cancel(), true)
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .cancelled)
+      try bench.equal(try await bench.loadAccount("ann"), nil)
+      try bench.equal(fate.isCancelled, true)
+    },
+    Promise("a change that is committed can no longer be cancelled") { bench in
+      let fate = Fate()
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .committed)
+      try bench.equal(fate.cancel(), false)
+    },
+    Promise("a call whose change wrote nothing can be cancelled again") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      for write in [Write.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 9)] {
+        let fate = Fate()
+        _ = try await bench.commit(write, fate: fate)
+        try bench.equal(fate.cancel(), true)
+      }
+    },
+    Promise("a call whose change was refused can commit its next") { bench in
+      let fate = Fate()
+      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 1), fate: fate), .stale)
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .committed)
+    },
+    Promise("a store that was closed and opened again has kept everything") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.fullAccount("ann")), .insertIdentity(bench.identity("1", of: "ann")),
+        .insertSession(bench.session("s", of: "ann")), .insertPending(bench.pending(1, of: "ann"), limits: .wide),
+        .insertSigningKey(bench.signingKey("k")))
+      func everything(_ store: any Store) async throws -> Facts {
+        var query = Query()
+        query.accountID = "ann"
+        query.sessionID = "s"
+        query.pending = bench.digest(1)
+        query.signingKeys = true
+        return try await store.load(query)
+      }
+      let before = try await everything(bench.store)
+      try bench.equal(before.account?.identities.count, 1)
+      await bench.store.close()
+      let reopened = try await bench.open()
+      let after = try await everything(reopened)
+      await reopened.close()
+      try bench.equal(after, before)
+    },
+    Promise("a closed store says so to every caller") { bench in
+      await bench.store.close()
+      await bench.store.close()
+      let calls: [@Sendable () async throws -> Void] = [
+        { _ = try await bench.loadAccount("ann") },
+        { _ = try await bench.commit(.insertAccount(bench.account("ann"))) },
+        { _ = try await bench.store.sweep(at: Bench.noon, rowsMax: 1) },
+        { try bench.store.attachThread() },
+      ]
+      for call in calls {
+        do {
+          try await call()
+          throw BrokenPromise(description: "a closed store answered")
+        } catch let error as StoreError {
+          try bench.equal(error, .closed)
+        }
+      }
+    },
+  ]
+}

@@ -1,0 +1,140 @@
+import Store
+
+extension Promise {
+  static let credentials = [
+    Promise("an identity reads back as it was written and names its owner") { bench in
+      let identity = bench.identity("1", of: "ann", email: "a@example.com", tier: .authoritative)
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(identity))
+      let facts = try await bench.load { $0.identity = identity.key }
+      try bench.equal(facts.identityOwner, AccountState(account: bench.account("ann"), identities: [identity]))
+    },
+    Promise("identities are listed in the order they were linked") { bench in
+      let early = bench.identity("z", of: "ann", provider: "z.com")
+      let late = bench.identity("a", of: "ann", provider: "a.com", linkedAt: Bench.noon.adding(millis: 1))
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(late), .insertIdentity(early))
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [early, late])
+    },
+    Promise("an identity belongs to one account") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
+        .insertIdentity(bench.identity("1", of: "ann")))
+      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "bob"))), .conflict(.identity))
+      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "ann"))), .conflict(.identity))
+      try await bench.prepare(.insertIdentity(bench.identity("1", of: "bob", provider: "oidc.corp")))
+    },
+    Promise("an identity, a factor or an unlink of nobody is stale") { bench in
+      let unlink = UnlinkRecord(
+        accountID: "ann", key: IdentityKey(providerID: "p", subject: "1"), at: Bench.noon)
+      let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
+      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "ann"))), .stale)
+      try bench.equal(try await bench.commit(.insertFactor(factor)), .stale)
+      try bench.equal(try await bench.commit(.rememberUnlink(unlink)), .stale)
+    },
+    Promise("an update of an identity keeps its account and its moment") { bench in
+      let linked = bench.identity("1", of: "ann", email: "old@example.com")
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(linked))
+      var update = linked
+      update.email = "new@example.com"
+      update.tier = .authoritative
+      update.displayName = "New"
+      update.photoURL = "https://example.com/new.png"
+      update.username = "new"
+      update.linkedAt = Bench.noon.adding(millis: 1)
+      try await bench.prepare(.updateIdentity(update))
+      update.linkedAt = linked.linkedAt
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [update])
+    },
+    Promise("an update of an identity that is gone, or is another's, is stale") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
+        .insertIdentity(bench.identity("1", of: "ann")))
+      try bench.equal(try await bench.commit(.updateIdentity(bench.identity("2", of: "ann"))), .stale)
+      try bench.equal(try await bench.commit(.updateIdentity(bench.identity("1", of: "bob"))), .stale)
+    },
+    Promise("a deleted identity is free, and only its holder can delete it") { bench in
+      let identity = bench.identity("1", of: "ann")
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertIdentity(identity))
+      try bench.equal(try await bench.commit(.deleteIdentity(identity.key, accountID: "bob")), .stale)
+      try await bench.prepare(.deleteIdentity(identity.key, accountID: "ann"))
+      try bench.equal(try await bench.commit(.deleteIdentity(identity.key, accountID: "ann")), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [])
+      try await bench.prepare(.insertIdentity(bench.identity("1", of: "bob")))
+    },
+    Promise("a linked address is found at tier verified and above, the oldest link first") { bench in
+      let ann = bench.identity("1", of: "ann", email: "x@example.com", linkedAt: Bench.noon.adding(millis: 5))
+      let bob = bench.identity("2", of: "bob", email: "x@example.com", tier: .authoritative)
+      let cat = bench.identity(
+        "3", of: "cat", email: "x@example.com", tier: .unverified, linkedAt: Bench.noon.adding(millis: -5))
+      for (id, identity) in [("ann", ann), ("bob", bob), ("cat", cat)] {
+        try await bench.prepare(.insertAccount(bench.account(id)), .insertIdentity(identity))
+      }
+      try await bench.prepare(
+        .insertIdentity(bench.identity("4", of: "bob", provider: "apple.com", linkedAt: Bench.noon.adding(millis: 9))))
+      let facts = try await bench.load {
+        $0.email = "x@example.com"
+        $0.waysIn = "x@example.com"
+        $0.includesLinkedEmail = true
+      }
+      try bench.equal(facts.waysIn, WaysInRecord(providerIDs: ["google.com", "apple.com"]))
+      try bench.equal(facts.emailOwner, nil)
+    },
+    Promise("the ways in are those of the whole account, identities in the order they were linked") { bench in
+      let account = bench.fullAccount("ann")
+      try await bench.prepare(.insertAccount(account))
+      try bench.equal(
+        try await bench.load { $0.waysIn = account.email }.waysIn, AccountState(account: account).waysIn)
+      let late = bench.identity("1", of: "ann", provider: "a.example", linkedAt: Bench.noon.adding(millis: 5))
+      let early = bench.identity("2", of: "ann", provider: "b.example")
+      try await bench.prepare(.insertIdentity(late), .insertIdentity(early))
+      try bench.equal(
+        try await bench.load { $0.waysIn = account.email }.waysIn,
+        AccountState(account: account, identities: [early, late]).waysIn)
+    },
+    Promise("a linked address follows the tier and address last asserted") { bench in
+      var identity = bench.identity("1", of: "ann", email: "x@example.com", tier: .unverified)
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(identity))
+      identity.tier = .verified
+      identity.email = "y@example.com"
+      try await bench.prepare(.updateIdentity(identity))
+      for (email, provider) in [("x@example.com", nil), ("y@example.com", "google.com")] {
+        let facts = try await bench.load {
+          $0.waysIn = email
+          $0.includesLinkedEmail = true
+        }
+        try bench.equal(facts.waysIn?.providerIDs, provider.map { [$0] })
+      }
+    },
+    Promise("a linked address is looked for only when asked, and only where nobody owns it") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertIdentity(bench.identity("1", of: "ann", email: "x@example.com")))
+      try bench.equal(try await bench.load { $0.waysIn = "x@example.com" }, Facts())
+      try await bench.prepare(.insertAccount(bench.account("bob", email: "x@example.com")))
+      let facts = try await bench.load {
+        $0.waysIn = "x@example.com"
+        $0.includesLinkedEmail = true
+      }
+      try bench.equal(facts.waysIn, WaysInRecord())
+    },
+    Promise("an unlink is remembered once, with its last moment, until it is forgotten") { bench in
+      let key = IdentityKey(providerID: "google.com", subject: "1")
+      let first = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon)
+      let second = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon.adding(millis: 1))
+      try await bench.prepare(.insertAccount(bench.account("ann")), .rememberUnlink(first), .rememberUnlink(second))
+      try bench.equal(try await bench.loadAccount("ann")?.unlinks, [second])
+      try await bench.prepare(.forgetUnlink(accountID: "ann", key), .forgetUnlink(accountID: "ann", key))
+      try bench.equal(try await bench.loadAccount("ann")?.unlinks, [])
+      try await bench.prepare(.rememberUnlink(first))
+      try bench.equal(try await bench.loadAccount("ann")?.unlinks, [first])
+    },
+    Promise("factors read back as they were written, in the order they were enrolled") { bench in
+      let late = FactorRecord(
+        id: "a", accountID: "ann", kind: .phone, displayName: "Phone", phoneNumber: "+491",
+        enrolledAt: Bench.noon.adding(millis: 1))
+      let early = FactorRecord(
+        id: "b", accountID: "ann", kind: .recoveryCode, sealedSecret: [0, 255], enrolledAt: Bench.noon)
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertFactor(late), .insertFactor(early))
+      try bench.equal(try await bench.loadAccount("ann")?.factors, [early, late])
+    },
+  ]
+}

@@ -1,0 +1,109 @@
+import Store
+
+extension Promise {
+  static let pendings = [
+    Promise("a pending row reads back as it was written, with its account") { bench in
+      let pending = bench.pending(1, of: "ann")
+      var bare = bench.pending(5, of: "ann")
+      bare.email = nil
+      bare.binding = nil
+      bare.purpose = .credentialInUse
+      bare.sealed = []
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertPending(pending, limits: .wide),
+        .insertPending(bare, limits: .wide))
+      let facts = try await bench.load { $0.pending = pending.digest }
+      try bench.equal(facts.pending, pending)
+      try bench.equal(facts.pendingAccount, AccountState(account: bench.account("ann")))
+      try bench.equal(try await bench.loadPending(bare.digest), bare)
+    },
+    Promise("an account, a caller and the table hold their maximum of pending rows, and none more") { bench in
+      let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
+      func hold(_ number: Int, _ account: String, _ caller: String) async throws -> Outcome {
+        try await bench.commit(.insertPending(bench.pending(number, of: account, caller: caller), limits: limits))
+      }
+      try bench.equal(try await hold(1, "ann", "shop"), .committed)
+      try bench.equal(try await hold(2, "ann", "mail"), .limited(.account))
+      try bench.equal(try await hold(3, "bob", "shop"), .committed)
+      try bench.equal(try await hold(4, "cat", "shop"), .limited(.caller))
+      try bench.equal(try await hold(5, "cat", "mail"), .committed)
+      try bench.equal(try await hold(6, "dan", "mail"), .limited(.total))
+      try bench.equal(try await bench.loadPending(bench.digest(6)), nil)
+    },
+    Promise("a maximum of none holds none") { bench in
+      let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: none)), .limited(.account))
+    },
+    Promise("a refused pending row takes no place in the scopes that had one") { bench in
+      let full = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 0)
+      let roomy = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: full)), .limited(.total))
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: roomy)), .committed)
+    },
+    Promise("rows leave the counts by deletion of their account's, and a completed row stays counted") { bench in
+      let two = PendingLimits(perAccountMax: 2, perCallerMax: 2, totalMax: 2)
+      try await bench.prepare(
+        .insertPending(bench.pending(1, of: "ann"), limits: two),
+        .insertPending(bench.pending(2, of: "ann"), limits: two))
+      try await bench.prepare(
+        .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(3, of: "ann"), limits: two)), .limited(.account))
+      try await bench.prepare(.deletePendings(accountID: "ann", except: bench.digest(1)))
+      try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
+      try bench.equal(try await bench.loadPending(bench.digest(1))?.completedAccountID, "ann")
+      try await bench.prepare(.insertPending(bench.pending(3, of: "ann"), limits: two))
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(4, of: "bob"), limits: two)), .limited(.caller))
+      try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
+      try await bench.prepare(
+        .insertPending(bench.pending(4, of: "ann"), limits: two),
+        .insertPending(bench.pending(5, of: "ann"), limits: two))
+    },
+    Promise("deleting the pending rows of an account spares those of others") { bench in
+      try await bench.prepare(.insertPending(bench.pending(1, of: "bob"), limits: .wide))
+      try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
+      try bench.equal(try await bench.loadPending(bench.digest(1)), bench.pending(1, of: "bob"))
+    },
+    Promise("a completion is kept with what it led to, and raises the version") { bench in
+      var pending = bench.pending(1, of: "ann")
+      try await bench.prepare(.insertPending(pending, limits: .wide))
+      try await bench.prepare(
+        .completePending(pending.digest, version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      pending.version = 2
+      pending.completedAt = Bench.noon
+      pending.completedAccountID = "ann"
+      pending.completedSessionID = "s"
+      try bench.equal(try await bench.loadPending(pending.digest), pending)
+    },
+    Promise("a completion of a row that is completed, of another version, expired or unknown is stale") { bench in
+      try await bench.prepare(
+        .insertPending(bench.pending(1, of: "ann"), limits: .wide),
+        .insertPending(bench.pending(2, of: "ann"), limits: .wide))
+      func complete(_ number: Int, version: Int64, afterMillis: Int64 = 0) async throws -> Outcome {
+        try await bench.commit(
+          .completePending(
+            bench.digest(number), version: version, at: Bench.noon.adding(millis: afterMillis), accountID: "ann",
+            sessionID: "s"))
+      }
+      try bench.equal(try await complete(1, version: 2), .stale)
+      try bench.equal(try await complete(1, version: 1, afterMillis: 1000), .stale)
+      try bench.equal(try await complete(1, version: 1, afterMillis: 999), .committed)
+      try bench.equal(try await complete(1, version: 2), .stale)
+      try bench.equal(try await complete(9, version: 1), .stale)
+    },
+    Promise("attempts are counted down to none, and each makes an older decision stale") { bench in
+      try await bench.prepare(.insertPending(bench.pending(1, of: "ann"), limits: .wide))
+      for left in [1, 0, 0] {
+        try await bench.prepare(.countPendingAttempt(bench.digest(1)))
+        try bench.equal(try await bench.loadPending(bench.digest(1))?.attemptsLeft, left)
+      }
+      try bench.equal(
+        try await bench.commit(
+          .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")), .stale)
+    },
+  ]
+}

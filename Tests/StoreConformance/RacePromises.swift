@@ -1,0 +1,101 @@
+import Store
+
+extension Promise {
+  static let races = [
+    Promise("of many that insert one identity, exactly one commits") { bench in
+      try await race(bench, others: .conflict(.identity)) { bench, runner in
+        [
+          .insertAccount(bench.account("a\(runner)")), .insertIdentity(bench.identity("1", of: "a\(runner)")),
+        ]
+      }
+      let owner = try bench.require(
+        try await bench.load { $0.identity = IdentityKey(providerID: "google.com", subject: "1") }.identityOwner)
+      var accounts = 0
+      for runner in 0..<runners where try await bench.loadAccount("a\(runner)") != nil { accounts += 1 }
+      try bench.equal(accounts, 1)
+      try bench.equal(owner.identities.map(\.accountID), [owner.account.id])
+    },
+    Promise("of many that take one address, exactly one commits") { bench in
+      try await race(bench, others: .conflict(.email)) { bench, runner in
+        [.insertAccount(bench.account("a\(runner)", email: "x@example.com"))]
+      }
+    },
+    Promise("of many that change one version, exactly one commits") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await race(bench, others: .stale) { bench, runner in
+        [.updateAccount(bench.account("ann", email: "\(runner)@example.com"))]
+      }
+      try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
+    },
+    Promise("of many that complete one pending row, exactly one commits") { bench in
+      try await bench.prepare(.insertPending(bench.pending(1, of: "ann"), limits: .wide))
+      try await race(bench, others: .stale) { bench, runner in
+        [.completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s\(runner)")]
+      }
+    },
+    Promise("of many that rotate one session, exactly one commits") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await race(bench, others: .stale) { bench, runner in
+        [
+          .rotateSession(
+            id: "s", from: bench.digest(1), to: bench.digest(100 + runner), at: Bench.noon,
+            idleExpiresAt: Bench.noon.adding(millis: 2000))
+        ]
+      }
+    },
+    Promise("of many that use one idempotency key, exactly one commits") { bench in
+      try await race(bench, others: .conflict(.idempotency)) { bench, runner in
+        [.insertAccount(bench.account("a\(runner)")), .insertIdempotency(bench.idempotency(1))]
+      }
+    },
+    Promise("of many that hold the last place of the pending table, exactly one commits") { bench in
+      try await race(bench, others: .limited(.total)) { bench, runner in
+        [
+          .insertPending(
+            bench.pending(runner, of: "a\(runner)", caller: "c\(runner)"),
+            limits: PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1))
+        ]
+      }
+    },
+    Promise("many that touch one account all commit") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      let outcomes = try await start(bench) { bench, runner in
+        [.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: Int64(runner)))]
+      }
+      try bench.equal(outcomes[.committed], runners)
+    },
+    Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
+      for round in 0..<runners {
+        let fate = Fate()
+        async let outcome = bench.commit(.insertAccount(bench.account("a\(round)")), fate: fate)
+        async let hasWon = fate.cancel()
+        let wanted: Outcome = await hasWon ? .cancelled : .committed
+        try bench.equal(try await outcome, wanted)
+        try bench.equal(try await bench.loadAccount("a\(round)") == nil, wanted == .cancelled)
+      }
+    },
+  ]
+
+  private static let runners = 50
+
+  private static func race(
+    _ bench: Bench, others: Outcome, _ writes: @escaping @Sendable (Bench, Int) -> [Write]
+  ) async throws {
+    let outcomes = try await start(bench, writes)
+    try bench.equal(outcomes, [.committed: 1, others: runners - 1])
+  }
+
+  /// Commits from many tasks at once and counts the outcomes.
+  private static func start(
+    _ bench: Bench, _ writes: @escaping @Sendable (Bench, Int) -> [Write]
+  ) async throws -> [Outcome: Int] {
+    try await withThrowingTaskGroup(of: Outcome.self) { group in
+      for runner in 0..<runners {
+        group.addTask { try await bench.store.commit(Change(writes(bench, runner)), fate: Fate()) }
+      }
+      var outcomes: [Outcome: Int] = [:]
+      for try await outcome in group { outcomes[outcome, default: 0] += 1 }
+      return outcomes
+    }
+  }
+}

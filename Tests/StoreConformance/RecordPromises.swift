@@ -1,0 +1,71 @@
+import Store
+
+extension Promise {
+  static let records = [
+    Promise("an idempotency record reads back as it was written, and its key is used once") { bench in
+      let record = bench.idempotency(1)
+      var other = record
+      other.request = bench.digest(9)
+      try await bench.prepare(.insertIdempotency(record))
+      try bench.equal(try await bench.commit(.insertIdempotency(other)), .conflict(.idempotency))
+      try bench.equal(try await bench.load { $0.idempotency = record.key }.idempotency, record)
+    },
+    Promise("a single-use token is spent once") { bench in
+      let spend = Write.spendToken(bench.digest(1), expiresAt: Bench.noon)
+      try await bench.prepare(spend)
+      try bench.equal(try await bench.commit(spend), .conflict(.spentToken))
+      try bench.equal(try await bench.load { $0.spentToken = bench.digest(1) }.tokenSpent, true)
+      try bench.equal(try await bench.load { $0.spentToken = bench.digest(2) }.tokenSpent, false)
+    },
+    Promise("signing keys are listed with the first active first, and a key id is used once") { bench in
+      let late = bench.signingKey("a", activeFrom: Bench.noon.adding(millis: 1))
+      var early = bench.signingKey("b")
+      try await bench.prepare(.insertSigningKey(late), .insertSigningKey(early))
+      try bench.equal(try await bench.commit(.insertSigningKey(early)), .conflict(.signingKey))
+      try await bench.prepare(
+        .retireSigningKey(keyID: "b", at: Bench.noon),
+        .retireSigningKey(keyID: "b", at: Bench.noon.adding(millis: 1)))
+      early.retiredAt = Bench.noon
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [early, late])
+    },
+    Promise("a sweep removes exactly what has ended, and lets go of its counts") { bench in
+      let one = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
+      let (over, alive) = (Int64(500), Int64(501))
+      try await bench.prepare(
+        .insertPending(bench.pending(1, of: "ann", lifeMillis: over), limits: one),
+        .insertIdempotency(bench.idempotency(1, lifeMillis: over)),
+        .insertIdempotency(bench.idempotency(2, lifeMillis: alive)),
+        .spendToken(bench.digest(1), expiresAt: Bench.noon.adding(millis: over)),
+        .spendToken(bench.digest(2), expiresAt: Bench.noon.adding(millis: alive)),
+        .insertSession(bench.session("closed", of: "ann")), .insertSession(bench.session("open", of: "ann")),
+        .closeSession(id: "closed", at: Bench.noon.adding(millis: over), reason: "sign-out"))
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 499), rowsMax: 10), 0)
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: over), rowsMax: 10), 4)
+      for (number, isThere) in [(1, false), (2, true)] {
+        let facts = try await bench.load {
+          $0.pending = bench.digest(number)
+          $0.idempotency = bench.digest(number)
+          $0.spentToken = bench.digest(number)
+        }
+        try bench.equal(facts.idempotency != nil, isThere)
+        try bench.equal(facts.tokenSpent, isThere)
+        try bench.equal(facts.pending, nil)
+      }
+      try bench.equal(try await bench.loadSession("closed"), nil)
+      try bench.equal(try await bench.loadSession("open"), bench.session("open", of: "ann"))
+      try await bench.prepare(.insertPending(bench.pending(2, of: "ann"), limits: one))
+    },
+    Promise("a sweep removes sessions past their idle end and completed rows past theirs") { bench in
+      try await bench.prepare(
+        .insertSession(bench.session("s", of: "ann")), .insertPending(bench.pending(1, of: "ann"), limits: .wide),
+        .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 999), rowsMax: 10), 0)
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 2)
+    },
+    Promise("a sweep takes no more rows of a kind than asked, and the next goes on") { bench in
+      for number in 1...5 { try await bench.prepare(.insertIdempotency(bench.idempotency(number))) }
+      let later = Bench.noon.adding(millis: 1000)
+      for removed in [2, 2, 1, 0] { try bench.equal(try await bench.store.sweep(at: later, rowsMax: 2), removed) }
+    },
+  ]
+}

@@ -1,0 +1,119 @@
+import Store
+
+extension Promise {
+  static let sessions = [
+    Promise("a session reads back as it was written, with its account") { bench in
+      var closed = bench.session("t", of: "ann")
+      closed.methods = []
+      closed.secondFactor = nil
+      closed.parentDigest = bench.digest(9)
+      closed.rotatedAt = Bench.noon
+      closed.closedAt = Bench.noon
+      closed.closedReason = "sign-out"
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")), .insertSession(closed))
+      let facts = try await bench.load { $0.sessionID = "s" }
+      try bench.equal(facts.session, bench.session("s", of: "ann"))
+      try bench.equal(facts.sessionAccount, AccountState(account: bench.account("ann")))
+      try bench.equal(try await bench.loadSession("t"), closed)
+    },
+    Promise("a rotation moves to the next token and keeps the one before") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      let (at, idle) = (Bench.noon.adding(millis: 10), Bench.noon.adding(millis: 2000))
+      try await bench.prepare(
+        .rotateSession(id: "s", from: bench.digest(1), to: bench.digest(2), at: at, idleExpiresAt: idle))
+      var wanted = bench.session("s", of: "ann", refresh: 2)
+      wanted.parentDigest = bench.digest(1)
+      wanted.rotatedAt = at
+      wanted.lastUsedAt = at
+      wanted.idleExpiresAt = idle
+      try bench.equal(try await bench.loadSession("s"), wanted)
+    },
+    Promise("a rotation from any other token is stale") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      for (id, from) in [("s", 2), ("t", 1)] {
+        try bench.equal(
+          try await bench.commit(
+            .rotateSession(
+              id: id, from: bench.digest(from), to: bench.digest(3), at: Bench.noon,
+              idleExpiresAt: Bench.noon.adding(millis: 2000))), .stale)
+      }
+      try bench.equal(try await bench.loadSession("s"), bench.session("s", of: "ann", refresh: 1))
+    },
+    Promise("a session is open until its idle end, its absolute end or its closing, no longer") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await expectOpen(bench, "s", until: 1000)
+      try await bench.prepare(
+        .rotateSession(
+          id: "s", from: bench.digest(1), to: bench.digest(2), at: Bench.noon,
+          idleExpiresAt: Bench.noon.adding(millis: 9000)))
+      try await expectOpen(bench, "s", until: 5000)
+      try await bench.prepare(.closeSession(id: "s", at: Bench.noon.adding(millis: 100), reason: "sign-out"))
+      try bench.equal(try await bench.commit(.guardSession(id: "s", at: Bench.noon)), .stale)
+    },
+    Promise("a rotation of a session that is closed, idle too long or over is stale") { bench in
+      try await bench.prepare(
+        .insertSession(bench.session("closed", of: "ann")), .insertSession(bench.session("idle", of: "ann")),
+        .closeSession(id: "closed", at: Bench.noon, reason: "sign-out"))
+      for (id, millis) in [("closed", 0), ("idle", 1000)] {
+        try bench.equal(
+          try await bench.commit(
+            .rotateSession(
+              id: id, from: bench.digest(1), to: bench.digest(2), at: Bench.noon.adding(millis: Int64(millis)),
+              idleExpiresAt: Bench.noon.adding(millis: 4000))), .stale)
+      }
+    },
+    Promise("a session is closed once, with the first reason") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(
+        .closeSession(id: "s", at: Bench.noon, reason: "first"),
+        .closeSession(id: "s", at: Bench.noon.adding(millis: 1), reason: "second"),
+        .closeSession(id: "unknown", at: Bench.noon, reason: "first"))
+      let session = try bench.require(try await bench.loadSession("s"))
+      try bench.equal(session.closedAt, Bench.noon)
+      try bench.equal(session.closedReason, "first")
+    },
+    Promise("closing the sessions of an account spares one, if asked, and those of others") { bench in
+      try await openSessions(bench)
+      try await bench.prepare(
+        .closeSessions(accountID: "ann", except: "ann-google", at: Bench.noon, reason: "password"))
+      try bench.equal(try await openIDs(bench), ["ann-google", "bob-google"])
+      try await bench.prepare(.closeSessions(accountID: "ann", except: nil, at: Bench.noon, reason: "password"))
+      try bench.equal(try await openIDs(bench), ["bob-google"])
+    },
+    Promise("closing the sessions of a provider spares one, if asked, and those of other providers") { bench in
+      try await openSessions(bench)
+      try await bench.prepare(.insertSession(bench.session("ann-google-2", of: "ann", provider: "google.com")))
+      try await bench.prepare(
+        .closeSessionsOf(
+          accountID: "ann", signInProviderID: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink"))
+      try bench.equal(try await openIDs(bench), ["ann-password", "bob-google"])
+      try bench.equal(try await bench.loadSession("ann-google-2")?.closedAt, nil)
+      try await bench.prepare(
+        .closeSessionsOf(
+          accountID: "ann", signInProviderID: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
+      try bench.equal(try await bench.loadSession("ann-google-2")?.closedReason, "unlink")
+    },
+  ]
+
+  private static func expectOpen(_ bench: Bench, _ id: String, until millis: Int64) async throws {
+    let last = Bench.noon.adding(millis: millis - 1)
+    try bench.equal(try await bench.commit(.guardSession(id: id, at: last)), .committed)
+    try bench.equal(try await bench.commit(.guardSession(id: id, at: last.adding(millis: 1))), .stale)
+  }
+
+  private static func openSessions(_ bench: Bench) async throws {
+    try await bench.prepare(
+      .insertSession(bench.session("ann-password", of: "ann")),
+      .insertSession(bench.session("ann-google", of: "ann", provider: "google.com")),
+      .insertSession(bench.session("bob-google", of: "bob", provider: "google.com")))
+  }
+
+  private static func openIDs(_ bench: Bench) async throws -> [String] {
+    var open: [String] = []
+    for id in ["ann-google", "ann-password", "bob-google"] where try await bench.loadSession(id)?.closedAt == nil {
+      open.append(id)
+    }
+    return open
+  }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import Store
+import Synchronization
+import Testing
+
+@testable import StoreSQLite
+
+@Suite struct FileTests {
+  let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  @Test func `the file, its log and its lock are nobody else's to read`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    for name in ["store", "store-wal", "store-shm", "store.lock"] {
+      var status = stat()
+      #expect(unsafe stat("\(folder.path)/\(name)", &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+    }
+    await store.close()
+  }
+
+  @Test func `a second store on the same file is refused until the first is closed`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
+    #expect("\(try #require(refusal))".contains("held by another process"))
+    await store.close()
+    await (try SQLiteStore(path: folder.file)).close()
+  }
+
+  @Test func `a store that nobody closed lets its file go`() async throws {
+    var store: SQLiteStore? = try SQLiteStore(path: folder.file)
+    _ = try await store?.commit(.insertAccount(AccountRecord("ann")))
+    store = nil
+    let file = folder.file
+    let reopened = try await eventually { try? SQLiteStore(path: file) }
+    await reopened.close()
+  }
+
+  @Test func `commits are fully synchronous, and a connection that is not is refused`() throws {
+    let connection = try createdFile()
+    #expect(try connection.integer("PRAGMA synchronous") == 2)
+    #expect(try connection.text("PRAGMA journal_mode") == "wal")
+    try connection.execute("PRAGMA synchronous = NORMAL")
+    #expect(throws: Failure.self) { try connection.requireFullSync() }
+  }
+
+  @Test func `the file cannot bring code or a changed schema along`() throws {
+    let connection = try createdFile()
+    #expect(try connection.integer("PRAGMA trusted_schema") == 0)
+    #expect(try connection.integer("PRAGMA secure_delete") == 1)
+    let loading = #expect(throws: Failure.self) { try connection.execute("SELECT load_extension('x')") }
+    #expect(try #require(loading).text == "not authorized")
+    try connection.execute("PRAGMA writable_schema = ON")
+    #expect(throws: Failure.self) { try connection.execute("UPDATE sqlite_schema SET sql = ''") }
+  }
+
+  @Test func `a reader's connection cannot write`() throws {
+    let writer = try createdFile()
+    try Migrations.run(on: writer)
+    let reader = try Connection.reader(path: folder.file, options: Options())
+    let refusal = #expect(throws: Failure.self) { try reader.execute("DELETE FROM accounts") }
+    #expect(try #require(refusal).text == "attempt to write a readonly database")
+  }
+
+  @Test func `a file that is no database is refused as corrupt`() throws {
+    try #require(write(text: String(repeating: "no database ", count: 100)))
+    let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
+    #expect(refusal == .corrupt("file is not a database"))
+  }
+
+  @Test func `the version names the library and its source`() {
+    #expect(SQLiteStore.version.hasPrefix("SQLite 3."))
+    #expect(SQLiteStore.version.contains(", source 20"))
+  }
+
+  @Test func `a close leaves an empty log behind`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    await store.close()
+    var status = stat()
+    #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
+    #expect(status.st_size == 0)
+  }
+
+  @Test func `the log is moved into the file once it is long`() async throws {
+    var options = Options()
+    options.checkpointPages = 8
+    let store = try SQLiteStore(path: folder.file, options: options)
+    for number in 0..<200 { _ = try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
+    var status = stat()
+    #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
+    #expect(status.st_size < 40 * 4200)
+    #expect(try await store.integrityCheck() == ["ok"])
+    await store.close()
+  }
+
+  @Test func `a commit is synced before it is answered`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    let before = Disk.syncs.load(ordering: .relaxed)
+    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    #expect(Disk.syncs.load(ordering: .relaxed) > before)
+    await store.close()
+  }
+
+  @Test func `a failed sync stops the process`() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let folder = try Folder()
+      let store = try SQLiteStore(path: folder.file)
+      folder.remove()
+      Disk.failsToSync.store(true, ordering: .relaxed)
+      _ = try? await store.commit(.insertAccount(AccountRecord("ann")))
+    }
+    let said = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(said.contains("the store cannot be synced to disk"))
+  }
+
+  private func createdFile() throws -> Connection {
+    try LockFile.createPrivately(folder.file)
+    return try Connection.writer(path: folder.file, options: Options())
+  }
+
+  private func write(text: String) -> Bool {
+    guard let file = unsafe fopen(folder.file, "w") else { return false }
+    defer { unsafe fclose(file) }
+    return unsafe fputs(text, file) >= 0
+  }
+}
+
+/// Asks again until there is an answer, for at most five seconds.
+func eventually<Value>(_ ask: () throws -> Value?) async throws -> Value {
+  for _ in 0..<500 {
+    if let value = try ask() { return value }
+    try await Task.sleep(for: .milliseconds(10))
+  }
+  throw StoreError.unavailable("it never happened")
+}

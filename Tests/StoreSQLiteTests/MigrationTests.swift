@@ -1,0 +1,50 @@
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+@Suite struct MigrationTests {
+  let folder: Folder
+  let connection: Connection
+
+  init() throws {
+    folder = try Folder()
+    try LockFile.createPrivately(folder.file)
+    connection = try Connection.writer(path: folder.file, options: Options())
+  }
+
+  private static let first = "CREATE TABLE notes (id TEXT); INSERT INTO notes VALUES ('old');"
+  private static let second = "ALTER TABLE notes ADD COLUMN at INTEGER NOT NULL DEFAULT 7;"
+
+  @Test func `a new file takes all steps, and a second start none`() throws {
+    try Migrations.run(on: connection)
+    try Migrations.run(on: connection)
+    #expect(try connection.integer("PRAGMA user_version") == Int64(Migrations.steps.count))
+  }
+
+  @Test func `an old file takes the steps it lacks and keeps its rows`() throws {
+    try Migrations.run(on: connection, steps: [Self.first])
+    try Migrations.run(on: connection, steps: [Self.first, Self.second])
+    #expect(try connection.integer("PRAGMA user_version") == 2)
+    #expect(try connection.text("SELECT id || at FROM notes") == "old7")
+  }
+
+  @Test func `a step that fails leaves the file at the version before it`() throws {
+    let broken = "INSERT INTO notes VALUES ('new'); CREATE TABLE notes (id TEXT);"
+    let refusal = #expect(throws: Failure.self) {
+      try Migrations.run(on: connection, steps: [Self.first, broken])
+    }
+    #expect(try #require(refusal).text.hasPrefix("schema 2: "))
+    #expect(try connection.integer("PRAGMA user_version") == 1)
+    #expect(try connection.texts("SELECT id FROM notes") == ["old"])
+    #expect(!connection.isInTransaction)
+  }
+
+  @Test func `a file of a newer version is refused and left alone`() throws {
+    try Migrations.run(on: connection)
+    try connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
+    #expect("\(try #require(refusal))".contains("newer version"))
+  }
+}

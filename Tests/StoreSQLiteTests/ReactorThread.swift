@@ -1,0 +1,41 @@
+import Store
+
+@testable import StoreSQLite
+
+/// A thread that runs tasks as a reactor does, so that a test can hold a snapshot on it across awaits.
+final class ReactorThread: TaskExecutor {
+  private let jobs: Inbox<UnownedJob>
+
+  init() throws {
+    jobs = try Inbox(jobsMax: 1000)
+    let jobs = jobs
+    try startThread { [unowned self] in
+      while let ready = jobs.take(atMost: 1) {
+        for job in ready { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+      }
+      jobs.end()
+    }
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    do throws(StoreError) {
+      try jobs.push(UnownedJob(job))
+    } catch {
+      preconditionFailure("a test left a task behind: \(error)")
+    }
+  }
+
+  /// Runs `body` on a new thread that is attached to the store, and ends the thread.
+  static func run<Value: Sendable>(
+    on store: SQLiteStore, _ body: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    let thread = try ReactorThread()
+    let result = await Task(executorPreference: thread) {
+      try store.attachThread()
+      defer { store.detachThread() }
+      return try await body()
+    }.result
+    await thread.jobs.closeAndWait()
+    return try result.get()
+  }
+}

@@ -1,0 +1,89 @@
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+@Suite struct SnapshotTests {
+  let folder: Folder
+  let store: SQLiteStore
+
+  init() throws {
+    folder = try Folder()
+    store = try SQLiteStore(path: folder.file)
+  }
+
+  private static let ann: Query = {
+    var query = Query()
+    query.accountID = "ann"
+    return query
+  }()
+
+  @Test func `a turn reads from one snapshot, and the next turn sees what was committed meanwhile`() async throws {
+    try await ReactorThread.run(on: store) { [store] () async throws in
+      #expect(try store.now(Self.ann) == Facts())
+      #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+      #expect(try store.now(Self.ann) == Facts())
+      store.endTurn()
+      #expect(try store.now(Self.ann)?.account?.account.id == "ann")
+    }
+    await store.close()
+  }
+
+  @Test func `a load on an attached thread leaves the turn's snapshot for a newer one`() async throws {
+    try await ReactorThread.run(on: store) { [store] () async throws in
+      #expect(try store.now(Self.ann) == Facts())
+      _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+      #expect(try await store.load(Self.ann).account?.account.version == 1)
+      _ = try await store.commit(.guardAccount(id: "ann", version: 1))
+      #expect(try store.now(Self.ann)?.account?.account.version == 1)
+      store.endTurn()
+      #expect(try store.now(Self.ann)?.account?.account.version == 2)
+    }
+    await store.close()
+  }
+
+  @Test func `a thread that is not attached has no answer on the spot`() async throws {
+    #expect(try store.now(Self.ann) == nil)
+    try await ReactorThread.run(on: store) { [store] () async throws in
+      store.detachThread()
+      #expect(try store.now(Self.ann) == nil)
+    }
+    await store.close()
+  }
+
+  @Test func `an attached thread reads nothing once the store is closed`() async throws {
+    let store = store
+    await #expect(throws: StoreError.closed) {
+      try await ReactorThread.run(on: store) {
+        _ = try store.now(Self.ann)
+        store.endTurn()
+        await store.close()
+        _ = try store.now(Self.ann)
+      }
+    }
+  }
+
+  @Test func `a row that this program never wrote is corrupt, not a crash`() async throws {
+    let connection = try Connection.writer(path: folder.file, options: Options())
+    for (damage, word) in [("tier = 9", "tier"), ("email_proof = 'x'", "EmailProof")] {
+      _ = try await store.commit(
+        .insertAccount(AccountRecord(word)),
+        .insertIdentity(
+          IdentityRecord(
+            assertion: Assertion(identity: IdentityKey(providerID: "p", subject: word)), accountID: word,
+            linkedAt: Timestamp(millis: 0))))
+      let table = word == "tier" ? "identities" : "accounts"
+      try connection.execute("UPDATE \(table) SET \(damage)")
+      let error = await #expect(throws: StoreError.self) { try await load(word) }
+      #expect("\(try #require(error))".contains(word))
+      try connection.execute("DELETE FROM identities")
+    }
+    await store.close()
+  }
+
+  private func load(_ id: String) async throws -> Facts {
+    var query = Query()
+    query.accountID = id
+    return try await store.load(query)
+  }
+}

@@ -1,0 +1,54 @@
+/// The modules in the order that a request meets them, with what each may import. A module stands above all that it
+/// imports.
+enum Layers {
+  struct Layer {
+    let module: String
+    /// The file that says what the module owns.
+    let firstFile: String
+    /// Modules of ours.
+    let ours: [String]
+    /// C libraries and their shims, by the name of their module map.
+    var c: [String] = []
+    /// Of the toolchain, or packages.
+    var others: [String] = []
+    /// It wraps C, so it may hold what the compiler cannot prove safe.
+    var wrapsC: Bool { !c.isEmpty }
+  }
+
+  static let all = [
+    Layer(
+      module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
+      others: ["ArgumentParser", "Logging"]),
+    Layer(
+      module: "Server", firstFile: "Limits.swift",
+      ours: [
+        "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+        "Crypto", "Text", "Store", "StoreSQLite",
+      ],
+      others: ["Logging", "Synchronization", "FoundationEssentials"]),
+    Layer(
+      module: "Services", firstFile: "Method.swift", ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"],
+      others: ["Synchronization"]),
+    Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
+    Layer(module: "GRPC", firstFile: "Call.swift", ours: []),
+    Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
+    Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"]),
+    Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
+    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Store"]),
+    Layer(
+      module: "Providers", firstFile: "Providers.swift", ours: ["Fetch", "Tokens", "Crypto", "Text", "Store"],
+      others: ["Synchronization", "FoundationEssentials"]),
+    Layer(
+      module: "Fetch", firstFile: "Fetch.swift", ours: [], c: ["CCurl"], others: ["Glibc", "Synchronization"]),
+    Layer(module: "Admission", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
+    Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto"], others: ["FoundationEssentials"]),
+    Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium"]),
+    Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
+    Layer(
+      module: "StoreSQLite", firstFile: "StoreSQLite.swift", ours: ["Store"], c: ["CSQLite", "CLinux"],
+      others: ["Glibc", "Synchronization"]),
+    Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),
+  ]
+
+  static func layer(_ module: String?) -> Layer? { all.first { $0.module == module } }
+}
