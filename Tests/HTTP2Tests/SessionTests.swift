@@ -72,6 +72,17 @@ import Testing
   #expect(stream.headers.count == Frame.request.count)
 }
 
+@Test func `RFC 9113 5.1.1: a stream id that was passed over ends the connection, one that was used is free to end`() {
+  let peer = Peer()
+  let first = peer.open(1)
+  _ = peer.open(7)
+  #expect(peer.ask(.headers(1, [("x", "1")], end: true)) == [])
+  #expect(first.ended)
+  let farewell = peer.ask(.headers(5)).first { $0.kind == .goAway }
+  #expect(farewell?.number(at: 4) == ErrorCode.protocolError.rawValue)
+  #expect(peer.session.isOver)
+}
+
 @Test func `a stream on which much happened is listed once, and again when more comes`() {
   let peer = Peer()
   peer.send(.headers(3), .headers(5), .data(3, [1]), .data(5, [1]), .data(3, [2]))
