@@ -83,6 +83,10 @@ internal import CNghttp2
     return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
   }
 
+  /// Frames that wait to be drained, the bodies of answers not counted. nghttp2 bounds acknowledgements, but not the
+  /// resets by which it refuses streams.
+  package var queuedFrames: Int { unsafe nghttp2_session_get_outbound_queue_size(session) }
+
   /// nghttp2 has nothing more to hear or to say: close.
   package var isOver: Bool {
     unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0

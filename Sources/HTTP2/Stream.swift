@@ -23,7 +23,7 @@ internal import CNghttp2
   package var call: AnyObject?
 
   /// The head of the answer was submitted.
-  var answered = false
+  package internal(set) var answered = false
   /// The answer is complete, if not yet sent: what the client still sends is of no use.
   var finished = false
   private var out: [UInt8] = []

@@ -32,6 +32,8 @@ final class Connection {
   private var outOffset = 0
   private var watchesRead = true
   private var watchesWrite = false
+  /// Nothing is read until what is queued has left.
+  private var isMuted = false
   private var readWantsWrite = false
   private var writeWantsRead = false
   private(set) var isClosed = false
@@ -96,8 +98,11 @@ final class Connection {
     var bytesLeft = worker.limits.readBytesPerTurnMax
     var callsLeft = worker.limits.newCallsPerTurnMax
     while bytesLeft > 0, callsLeft > 0 {
-      // A client that does not take its answers is not listened to either.
-      guard unsentBytes <= worker.limits.unsentBytesMax else { return worker.touch(self) }
+      // A client that does not take what we say is not listened to either.
+      guard session.queuedFrames <= worker.limits.queuedFramesMax else {
+        isMuted = true
+        return worker.touch(self)
+      }
       switch unsafe channel.read(into: worker.readBuffer) {
       case .done(let count):
         bytesLeft -= count
@@ -129,7 +134,7 @@ final class Connection {
   private func process(_ session: Session) -> Int {
     var begun = 0
     for stream in session.sink.takeTouched() {
-      if stream.call == nil, stream.headersComplete, !stream.isClosed {
+      if stream.call == nil, stream.headersComplete, !stream.isClosed, !stream.answered {
         begun += 1
         begin(stream, session)
       }
@@ -241,7 +246,10 @@ final class Connection {
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory.
-    if call.stream.unsentBytes > worker.limits.unsentBytesMax { session.reset(call.stream, .enhanceYourCalm) }
+    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
+      call.stage = .answered
+      session.reset(call.stream, .enhanceYourCalm)
+    }
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
   }
@@ -299,7 +307,7 @@ final class Connection {
       }
       switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
       case .done(let count): outOffset += count
-      case .wantWrite: return watch(read: unsentBytes <= worker.limits.unsentBytesMax, write: true)
+      case .wantWrite: return watch(read: !isMuted, write: true)
       case .wantRead:
         writeWantsRead = true
         return watch(read: true, write: false)
@@ -309,6 +317,11 @@ final class Connection {
     // Streams that closed while the answers were sent are reported now.
     _ = process(session)
     if isBroken || session.isOver || lifeIsOver(session) { return close() }
+    if isMuted {
+      // What libssl has read already wakes nobody.
+      isMuted = false
+      worker.leaveOver(self)
+    }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

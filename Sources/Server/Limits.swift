@@ -22,8 +22,11 @@ package struct Limits: Sendable {
   package var readBytesPerTurnMax = 65_536
   package var newCallsPerTurnMax = 32
 
-  // What a connection may hold: past it nothing more is read from it until the client takes its answers.
+  // What a client may leave untaken.
+  /// Answers of one streaming call; past it the call is reset.
   package var unsentBytesMax = 262_144
+  /// Frames of one connection; past it nothing more is read from it until the client takes them.
+  package var queuedFramesMax = 1_000
   package var writeBufferBytes = 65_536
 
   // Requests.

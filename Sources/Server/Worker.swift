@@ -160,7 +160,8 @@ final class Load: Sendable {
     touched.removeAll(keepingCapacity: true)
   }
 
-  var hasLeftovers: Bool { !leftOver.isEmpty }
+  /// A connection adopted after the decisions of a turn can bring calls at once.
+  var hasLeftovers: Bool { !leftOver.isEmpty || !undecided.isEmpty }
 
   private func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
     guard case .unary(let start) = call.method.handler else { return }
@@ -272,7 +273,8 @@ final class Load: Sendable {
       closeDescriptor(descriptor)
       load.connections.subtract(1, ordering: .relaxed)
       handshakeEnded()
-      return shared.census.left(address)
+      shared.census.left(address)
+      return stopWhenEmpty()
     }
     let slot = freeSlots.popLast() ?? slots.count
     if slot == slots.count { slots.append(Slot()) }

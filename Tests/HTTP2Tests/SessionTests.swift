@@ -72,6 +72,17 @@ import Testing
   #expect(stream.headers.count == Frame.request.count)
 }
 
+@Test func `RFC 9113 5.1.1: a stream id that was passed over ends the connection, one that was used is free to end`() {
+  let peer = Peer()
+  let first = peer.open(1)
+  _ = peer.open(7)
+  #expect(peer.ask(.headers(1, [("x", "1")], end: true)) == [])
+  #expect(first.ended)
+  let farewell = peer.ask(.headers(5)).first { $0.kind == .goAway }
+  #expect(farewell?.number(at: 4) == ErrorCode.protocolError.rawValue)
+  #expect(peer.session.isOver)
+}
+
 @Test func `a stream on which much happened is listed once, and again when more comes`() {
   let peer = Peer()
   peer.send(.headers(3), .headers(5), .data(3, [1]), .data(5, [1]), .data(3, [2]))
@@ -159,6 +170,14 @@ import Testing
     #expect(peer.ask(.headers(1 + 2 * index)) == [.reset(1 + 2 * index, ErrorCode.refusedStream.rawValue)])
   }
   #expect(peer.sink.streamCount == 100)
+}
+
+@Test func `what a client does not take is counted in frames, until it does`() {
+  let peer = Peer(acknowledges: false)
+  for index in 0..<400 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
+  #expect(peer.session.queuedFrames == 300)
+  #expect(peer.drain().count == 300)
+  #expect(peer.session.queuedFrames == 0)
 }
 
 @Test func `A9: a client that knows the limit and goes on past it is told to calm down`() throws {

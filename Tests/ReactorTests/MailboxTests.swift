@@ -1,4 +1,6 @@
 import CLinux
+import Glibc
+import Synchronization
 import Testing
 
 @testable import Reactor
@@ -48,15 +50,38 @@ extension Mailbox {
   }
 }
 
+/// Letters that were handled, for a thread that spins.
+private final class Handled: Sendable {
+  let count = Atomic<Int>(0)
+}
+
 @Test func `a reactor that falls asleep just now is woken by the letter that comes just now`() async throws {
-  let loop = try Loop()
-  let (letters, handled) = (20_000, Notes<Int>())
-  // Each letter is sent as soon as the one before it was handled, which is when the reactor goes to sleep.
+  let (mailbox, handled) = (try Mailbox<Int>(), Handled())
+  let letters = 60_000
   startThread(named: "poster") {
-    for letter in 0..<letters { loop.act { _ in handled.add(letter) } }
+    for letter in 0..<letters {
+      while handled.count.load(ordering: .acquiring) < letter {}
+      // A little later each time: the sleeper is met at every step of its way to sleep.
+      for _ in 0..<letter % 64 { _ = handled.count.load(ordering: .relaxed) }
+      mailbox.post(letter)
+    }
   }
-  #expect(await eventually { handled.all.count == letters })
-  loop.end()
+  // What a turn does, and nothing else, so that nearly all of it is falling asleep.
+  let lost = await withCheckedContinuation { continuation in
+    startThread(named: "sleeper") {
+      while handled.count.load(ordering: .relaxed) < letters {
+        if mailbox.prepareToSleep() {
+          var entry = pollfd(fd: mailbox.wakeDescriptor, events: Int16(POLLIN), revents: 0)
+          guard unsafe poll(&entry, 1, 3_000) == 1 else { break }
+          mailbox.clearWake()
+        }
+        handled.count.add(mailbox.take().letters.count, ordering: .releasing)
+      }
+      continuation.resume(returning: letters - handled.count.load(ordering: .relaxed))
+      handled.count.store(letters, ordering: .relaxed)
+    }
+  }
+  #expect(lost == 0)
 }
 
 @Test func `the jobs of a task that prefers the mailbox run on the reactor's thread`() async throws {
