@@ -413,16 +413,18 @@ final class Connection {
     worker.watch(self, read: read, write: write)
   }
 
+  private func release(_ stream: HTTP2.Stream) {
+    if let call = stream.call as? ServerCall { ended(call) }
+  }
+
   func close() {
     guard !isClosed else { return }
     isClosed = true
     if let session {
       channel.sayGoodbye()
-      session.sink.forEachStream { stream in
-        guard let call = stream.call as? ServerCall else { return }
-        if call.stage != .answered { _ = call.context.fate.cancel() }
-        call.stage = .answered
-      }
+      // A call and its stream hold each other, also where the stream has closed and nobody has looked since.
+      for stream in session.sink.takeTouched() { release(stream) }
+      session.sink.forEachStream(release)
     }
     worker.closed(self)
   }
