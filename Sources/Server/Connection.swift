@@ -175,7 +175,7 @@ final class Connection {
       if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
-      if !stream.ended { scheduleDeadline(call) }
+      if call.isStreaming || !stream.ended { scheduleDeadline(call) }
       if call.deadlineMillis <= worker.nowMillis {
         finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
       }
@@ -304,12 +304,12 @@ final class Connection {
 
   // MARK: Deadlines and life
 
-  /// Fires with the stream's id as its kind.
+  /// Fires with the stream's id as its kind. Timers are never taken back, and a client may name a deadline of ten
+  /// thousand years for any number of short calls: the timer of a far one fires early and is started again.
   private func scheduleDeadline(_ call: ServerCall) {
-    let slowest = call.isStreaming ? Int64.max : worker.nowMillis + worker.limits.requestMillis
-    let atMillis = min(call.deadlineMillis, slowest)
-    guard atMillis < .max else { return }
-    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: atMillis - worker.nowMillis)
+    guard !call.isStreaming || call.deadlineMillis < .max else { return }
+    let delayMillis = min(call.deadlineMillis - worker.nowMillis, worker.limits.requestMillis)
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: delayMillis)
   }
 
   /// The handler has become a task: only now does its deadline need a timer.
@@ -322,6 +322,7 @@ final class Connection {
     guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
     let now = worker.nowMillis
     switch call.stage {
+    case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
     case .receiving where call.isStreaming, .running, .ready:
       guard now >= call.deadlineMillis else { return }
       // A commit that was taken up goes through, and its answer is sent.

@@ -45,3 +45,19 @@ def test_the_memory_of_calls_goes_with_their_connection(start_server: Callable[.
     before = memory(server)
     leave_calls_behind(server, 60)
     assert memory(server) - before < 15 * MEBIBYTE
+
+
+def test_a_watch_whose_request_came_in_one_piece_ends_at_its_deadline(server: Server) -> None:
+    with Connection(server.port) as connection:
+        stream = settled(connection).stream()
+        connection.write(connection.headers(stream, request(WATCH, ("grpc-timeout", "300m")))
+                         + frame(DATA, END_STREAM, stream, message()))
+        assert connection.reply(stream).status == DEADLINE_EXCEEDED
+
+
+def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
+        start_server: Callable[..., Server]) -> None:
+    with Connection(start_server(request_millis=200).port) as connection:
+        began = time.monotonic()
+        assert connection.call(request(WATCH, ("grpc-timeout", "900m"))).status == DEADLINE_EXCEEDED
+        assert 0.85 < time.monotonic() - began < 1.5
