@@ -74,7 +74,6 @@ final class Connection {
       }
       guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
       self.session = session
-      worker.handshakeEnded()
       scheduleLife()
       watch(read: true, write: false)
       worker.touch(self)

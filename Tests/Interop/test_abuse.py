@@ -61,3 +61,16 @@ def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
         began = time.monotonic()
         assert connection.call(request(WATCH, ("grpc-timeout", "900m"))).status == DEADLINE_EXCEEDED
         assert 0.85 < time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
+def test_handshakes_that_stand_still_keep_nobody_out(server: Server, sent: bytes) -> None:
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(240)]
+    for one in idle:
+        one.sendall(sent)
+    began = time.monotonic()
+    with Connection(server.port) as connection:
+        assert connection.call().status == OK
+    assert time.monotonic() - began < 2
+    for one in idle:
+        one.close()
