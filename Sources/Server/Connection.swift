@@ -229,8 +229,11 @@ final class Connection {
       call.stage = .answered
       session.finish(call.stream, Replies.okTrailers)
     }
-    // A client that asks without taking the answers is not worth the memory.
-    if call.stream.unsentBytes > worker.limits.unsentBytesMax { session.reset(call.stream, .enhanceYourCalm) }
+    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
+    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
+      call.stage = .answered
+      session.reset(call.stream, .enhanceYourCalm)
+    }
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
   }
