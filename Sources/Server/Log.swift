@@ -132,6 +132,8 @@ private final class LineWriter: Sendable {
 
   private static let bytesMax = 4 << 20
   private let buffer = Mutex(Buffer())
+  /// Held while lines are written: they keep their order, and who flushes waits for those that are under way.
+  private let writing = Mutex(())
   private let descriptor: Int32
   private let wakeups = Wakeups()
 
@@ -164,13 +166,15 @@ private final class LineWriter: Sendable {
   }
 
   func flush() {
-    let bytes = buffer.withLock { buffer in
-      defer {
-        buffer.bytes = []
-        buffer.waiting = false
+    writing.withLock { _ in
+      let bytes = buffer.withLock { buffer in
+        defer {
+          buffer.bytes = []
+          buffer.waiting = false
+        }
+        return buffer.bytes
       }
-      return buffer.bytes
+      writeAll(bytes, to: descriptor)
     }
-    writeAll(bytes, to: descriptor)
   }
 }

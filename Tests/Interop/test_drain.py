@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 from typing import Callable, Iterator
 
 import grpc
@@ -15,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
 from raw import DATA, END_STREAM, NO_ERROR, WATCH, Connection, frame, message, request
-from server import Server
+from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
 OK = 0
@@ -165,3 +167,23 @@ async def talk_through_the_drain(server: Server) -> None:
     await asyncio.gather(*[call.done_writing() for call in calls])
     assert [await call.code() for call in calls] == [grpc.StatusCode.OK] * len(calls)
     await asyncio.gather(*[channel.close() for channel in channels])
+
+
+@pytest.mark.latchkey_only("the C core writes no log")
+def test_a_log_that_nobody_reads_does_not_keep_the_process(folder: Path) -> None:
+    unread, log = os.pipe()
+    port = free_port()
+    process = subprocess.Popen(command(folder, port, write_config(folder, port)), stderr=log)
+    wait_until_listening(process, port, folder)
+    os.set_blocking(log, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(log, bytes(4096))
+    os.set_blocking(log, True)
+    process.terminate()
+    try:
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        os.close(unread)
+        os.close(log)
