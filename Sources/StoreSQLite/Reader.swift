@@ -7,7 +7,6 @@ final class Reader {
   private let accountByID, accountByEmail, accountByPhone, accountByIdentity, accountByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
-  private var hasSnapshot = false
 
   init(path: String, options: Options) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
@@ -36,10 +35,7 @@ final class Reader {
 
   /// Answers from the snapshot, which the first question opens.
   func facts(_ query: Query) throws(Failure) -> Facts {
-    if !hasSnapshot {
-      try begin.run()
-      hasSnapshot = true
-    }
+    if !connection.isInTransaction { try begin.run() }
     var facts = Facts()
     if let email = query.email { try find(email: email, linkedToo: query.includesLinkedEmail, &facts) }
     if let id = query.sessionID {
@@ -64,10 +60,10 @@ final class Reader {
     return facts
   }
 
-  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped.
+  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped. A read that
+  /// failed (IOERR, NOMEM) has ended it already.
   func endSnapshot() {
-    guard hasSnapshot else { return }
-    hasSnapshot = false
+    guard connection.isInTransaction else { return }
     do throws(Failure) {
       try end.run()
     } catch {
