@@ -386,7 +386,10 @@ final class Connection {
     guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
     guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in
-      if let call = stream.call as? ServerCall { fail(call, Status(.unavailable, "the server is going away")) }
+      guard let call = stream.call as? ServerCall else { return }
+      // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
+      if call.stream.unsentBytes > 0 { session.reset(stream, .cancel) }
+      fail(call, Status(.unavailable, "the server is going away"))
     }
     return false
   }

@@ -16,7 +16,8 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
-from raw import DATA, END_STREAM, NO_ERROR, WATCH, Connection, frame, message, request
+from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, WATCH, Connection, frame, message, request,
+                 settings)
 from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
@@ -167,6 +168,16 @@ async def talk_through_the_drain(server: Server) -> None:
     await asyncio.gather(*[call.done_writing() for call in calls])
     assert [await call.code() for call in calls] == [grpc.StatusCode.OK] * len(calls)
     await asyncio.gather(*[channel.close() for channel in channels])
+
+
+@pytest.mark.latchkey_only("the C core waits for every call")
+def test_a_watcher_that_takes_nothing_does_not_hold_the_drain(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        connection.write(settings((INITIAL_WINDOW_SIZE, 0)), connection.headers(1, request(WATCH)),
+                         frame(DATA, END_STREAM, 1, message()))
+        assert connection.until(frames.HeadersFrame)
+        draining.signal()
+        assert draining.wait(5) == 0
 
 
 @pytest.mark.latchkey_only("the C core writes no log")
