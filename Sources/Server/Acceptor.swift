@@ -45,7 +45,8 @@ final class Acceptor: ReactorDriver {
 
   private func accept() {
     for _ in 0..<Acceptor.acceptsPerTurnMax {
-      // Handshakes cost the most of all that a stranger can ask for: past the limit the kernel's queue holds the rest.
+      // To begin a handshake costs the most of all that a stranger can ask for: past the limit the kernel's queue
+      // holds the rest.
       guard let worker = leastLoaded() else { return pause() }
       switch listening.accept() {
       case .none: return
@@ -56,14 +57,14 @@ final class Acceptor: ReactorDriver {
           continue
         }
         worker.load.connections.add(1, ordering: .relaxed)
-        worker.load.handshakes.add(1, ordering: .relaxed)
+        worker.load.newcomers.add(1, ordering: .relaxed)
         worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
       }
     }
   }
 
   private func leastLoaded() -> (mailbox: Mailbox<WorkerLetter>, load: Load)? {
-    workers.filter { $0.load.handshakes.load(ordering: .relaxed) < limits.handshakesPerReactorMax }
+    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < limits.newcomersPerReactorMax }
       .min { $0.load.connections.load(ordering: .relaxed) < $1.load.connections.load(ordering: .relaxed) }
   }
 

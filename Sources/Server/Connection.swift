@@ -77,7 +77,6 @@ final class Connection {
       }
       guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
       self.session = session
-      worker.handshakeEnded()
       scheduleLife()
       watch(read: true, write: false)
       worker.touch(self)
@@ -180,7 +179,7 @@ final class Connection {
       if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
-      if !stream.ended { scheduleDeadline(call) }
+      if call.isStreaming || !stream.ended { scheduleDeadline(call) }
       if call.deadlineMillis <= worker.nowMillis {
         finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
       }
@@ -245,7 +244,7 @@ final class Connection {
       call.stage = .answered
       session.finish(call.stream, Replies.okTrailers)
     }
-    // A client that asks without taking the answers is not worth the memory.
+    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
     if call.stream.unsentBytes > worker.limits.unsentBytesMax {
       call.stage = .answered
       session.reset(call.stream, .enhanceYourCalm)
@@ -327,12 +326,12 @@ final class Connection {
 
   // MARK: Deadlines and life
 
-  /// Fires with the stream's id as its kind.
+  /// Fires with the stream's id as its kind. Timers are never taken back, and a client may name a deadline of ten
+  /// thousand years for any number of short calls: the timer of a far one fires early and is started again.
   private func scheduleDeadline(_ call: ServerCall) {
-    let slowest = call.isStreaming ? Int64.max : worker.nowMillis + worker.limits.requestMillis
-    let atMillis = min(call.deadlineMillis, slowest)
-    guard atMillis < .max else { return }
-    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: atMillis - worker.nowMillis)
+    guard !call.isStreaming || call.deadlineMillis < .max else { return }
+    let delayMillis = min(call.deadlineMillis - worker.nowMillis, worker.limits.requestMillis)
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: delayMillis)
   }
 
   /// The handler has become a task: only now does its deadline need a timer.
@@ -345,6 +344,7 @@ final class Connection {
     guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
     let now = worker.nowMillis
     switch call.stage {
+    case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
     case .receiving where call.isStreaming, .running, .ready:
       guard now >= call.deadlineMillis else { return }
       // A commit that was taken up goes through, and its answer is sent.
@@ -406,7 +406,10 @@ final class Connection {
     guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
     guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in
-      if let call = stream.call as? ServerCall { fail(call, Status(.unavailable, "the server is going away")) }
+      guard let call = stream.call as? ServerCall else { return }
+      // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
+      if call.stream.unsentBytes > 0 { session.reset(stream, .cancel) }
+      fail(call, Status(.unavailable, "the server is going away"))
     }
     return false
   }
@@ -436,16 +439,18 @@ final class Connection {
     worker.watch(self, read: read, write: write)
   }
 
+  private func release(_ stream: HTTP2.Stream) {
+    if let call = stream.call as? ServerCall { ended(call) }
+  }
+
   func close() {
     guard !isClosed else { return }
     isClosed = true
     if let session {
       channel.sayGoodbye()
-      session.sink.forEachStream { stream in
-        guard let call = stream.call as? ServerCall else { return }
-        if call.stage != .answered { _ = call.context.fate.cancel() }
-        call.stage = .answered
-      }
+      // A call and its stream hold each other, also where the stream has closed and nobody has looked since.
+      for stream in session.sink.takeTouched() { release(stream) }
+      session.sink.forEachStream(release)
     }
     worker.closed(self)
   }

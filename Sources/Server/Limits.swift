@@ -15,8 +15,8 @@ package struct Limits: Sendable {
   package var connectionsPerAddressMax = 256
   package var listenBacklog: Int32 = 4_096
   package var handshakeMillis: Int64 = 10_000
-  /// Handshakes in progress on one reactor; more wait in the accept queue.
-  package var handshakesPerReactorMax = 64
+  /// Connections on their way to one reactor, whose handshakes it has yet to begin; more wait in the accept queue.
+  package var newcomersPerReactorMax = 64
 
   // One turn of one connection: the rest goes to the end of the ready list.
   package var readBytesPerTurnMax = 65_536

@@ -132,7 +132,7 @@ private final class LineWriter: Sendable {
 
   private static let bytesMax = 4 << 20
   private let buffer = Mutex(Buffer())
-  /// Held while lines are on their way out. Who logs never waits for it.
+  /// Held while lines are written: they keep their order, and who flushes waits for those that are under way.
   private let writing = Mutex(())
   private let descriptor: Int32
   private let wakeups = Wakeups()

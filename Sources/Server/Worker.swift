@@ -44,7 +44,9 @@ final class Shared: Sendable {
 /// How loaded one worker is, for who hands out connections.
 final class Load: Sendable {
   let connections = Atomic<Int>(0)
-  let handshakes = Atomic<Int>(0)
+  /// Of them, those that the worker has yet to look at. What a client then leaves unsaid costs no time, so a handshake
+  /// that stands still does not count: a few hundred silent sockets would keep everybody else out.
+  let newcomers = Atomic<Int>(0)
 }
 
 /// The driver of one reactor: its connections, and the order of a turn.
@@ -240,10 +242,7 @@ final class Load: Sendable {
     }
   }
 
-  func handshakeEnded() { load.handshakes.subtract(1, ordering: .relaxed) }
-
   func closed(_ connection: Connection) {
-    if connection.isHandshaking { handshakeEnded() }
     do {
       try reactor.unwatch(connection.descriptor)
     } catch {
@@ -269,10 +268,10 @@ final class Load: Sendable {
 
   /// The census counted it already; `load` too.
   private func adopt(_ descriptor: Int32, _ address: String) {
+    defer { load.newcomers.subtract(1, ordering: .relaxed) }
     guard !draining, let channel = Channel(shared.tls, descriptor: descriptor) else {
       closeDescriptor(descriptor)
       load.connections.subtract(1, ordering: .relaxed)
-      handshakeEnded()
       shared.census.left(address)
       return stopWhenEmpty()
     }

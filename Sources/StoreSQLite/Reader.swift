@@ -8,7 +8,6 @@ final class Reader {
   private let waysInByEmail, waysInByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
-  private var hasSnapshot = false
 
   init(path: String, options: Options) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
@@ -44,10 +43,7 @@ final class Reader {
 
   /// Answers from the snapshot, which the first question opens.
   func facts(_ query: Query) throws(Failure) -> Facts {
-    if !hasSnapshot {
-      try begin.run()
-      hasSnapshot = true
-    }
+    if !connection.isInTransaction { try begin.run() }
     var facts = Facts()
     if let email = query.email { facts.emailOwner = try state(accountByEmail.bind(email)) }
     if let email = query.waysIn { facts.waysIn = try waysIn(email, linkedToo: query.includesLinkedEmail) }
@@ -73,10 +69,10 @@ final class Reader {
     return facts
   }
 
-  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped.
+  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped. A read that
+  /// failed (IOERR, NOMEM) has ended it already.
   func endSnapshot() {
-    guard hasSnapshot else { return }
-    hasSnapshot = false
+    guard connection.isInTransaction else { return }
     do throws(Failure) {
       try end.run()
     } catch {

@@ -68,7 +68,12 @@ struct LatchkeyDaemon: ParsableCommand {
     while waitForSignal() != .terminate {}
     Task.detached {
       await server.drain()
-      lines.flush()
+      startThread(named: "last-lines") {
+        lines.flush()
+        exitNow(0)
+      }
+      // A pipe or terminal that nobody empties must not keep the process.
+      try? await Task.sleep(nanoseconds: 1_000_000_000)
       exitNow(0)
     }
     while waitForSignal() != .terminate {}

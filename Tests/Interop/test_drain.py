@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 from typing import Callable, Iterator
 
 import grpc
@@ -14,8 +16,9 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
-from raw import DATA, END_STREAM, NO_ERROR, WATCH, Connection, frame, message, request
-from server import Server
+from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, WATCH, Connection, frame, message, request,
+                 settings)
+from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
 OK = 0
@@ -165,3 +168,33 @@ async def talk_through_the_drain(server: Server) -> None:
     await asyncio.gather(*[call.done_writing() for call in calls])
     assert [await call.code() for call in calls] == [grpc.StatusCode.OK] * len(calls)
     await asyncio.gather(*[channel.close() for channel in channels])
+
+
+@pytest.mark.latchkey_only("the C core waits for every call")
+def test_a_watcher_that_takes_nothing_does_not_hold_the_drain(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        connection.write(settings((INITIAL_WINDOW_SIZE, 0)), connection.headers(1, request(WATCH)),
+                         frame(DATA, END_STREAM, 1, message()))
+        assert connection.until(frames.HeadersFrame)
+        draining.signal()
+        assert draining.wait(5) == 0
+
+
+@pytest.mark.latchkey_only("the C core writes no log")
+def test_a_log_that_nobody_reads_does_not_keep_the_process(folder: Path) -> None:
+    unread, log = os.pipe()
+    port = free_port()
+    process = subprocess.Popen(command(folder, port, write_config(folder, port)), stderr=log)
+    wait_until_listening(process, port, folder)
+    os.set_blocking(log, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(log, bytes(4096))
+    os.set_blocking(log, True)
+    process.terminate()
+    try:
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        os.close(unread)
+        os.close(log)

@@ -1,3 +1,4 @@
+import Glibc
 import Store
 import Testing
 
@@ -79,6 +80,37 @@ import Testing
       try connection.execute("DELETE FROM identities")
     }
     await store.close()
+  }
+
+  @Test func `a disk that cannot be read spoils the question, and no later one`() async throws {
+    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    await store.close()
+    var options = Options()
+    options.mappedBytes = 0
+    let reader = try Reader(path: folder.file, options: options)
+    try open(O_WRONLY)
+    let failure = #expect(throws: Failure.self) { try reader.facts(Self.ann) }
+    #expect(try #require(failure).code & 0xff == 10, "SQLITE_IOERR")
+    reader.endSnapshot()
+    try open(O_RDWR)
+    #expect(try reader.facts(Self.ann).account?.account.id == "ann")
+    reader.endSnapshot()
+  }
+
+  /// Puts the file, opened in this mode, in the place of each of this process's descriptors of it.
+  private func open(_ mode: Int32) throws {
+    let file = unsafe Glibc.open(folder.file, mode | O_CLOEXEC)
+    try #require(file >= 0)
+    defer { close(file) }
+    var opened = stat()
+    unsafe fstat(file, &opened)
+    for descriptor in Int32(0)..<1024 where descriptor != file {
+      var other = stat()
+      guard unsafe fstat(descriptor, &other) == 0, other.st_dev == opened.st_dev, other.st_ino == opened.st_ino else {
+        continue
+      }
+      #expect(dup2(file, descriptor) == descriptor)
+    }
   }
 
   private func load(_ id: String) async throws -> Facts {

@@ -1,0 +1,76 @@
+"""What a hostile client may not do: keep memory when it goes, outstay its deadline, or stand in the door."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from hyperframe import frame as frames
+
+from raw import DATA, END_STREAM, PING, WATCH, Connection, frame, message, request
+from server import Server
+from test_response_rules import settled
+
+OK, DEADLINE_EXCEEDED = 0, 4
+MEBIBYTE = 1 << 20
+
+pytestmark = pytest.mark.latchkey_only("what the C core may use is its own matter")
+
+
+def memory(server: Server) -> int:
+    """Bytes of the server's memory that are resident."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def leave_calls_behind(server: Server, connections: int) -> None:
+    """Each connection goes with sixteen calls that are nearly whole."""
+    part = b"a" * 16000
+    for _ in range(connections):
+        with Connection(server.port) as connection:
+            settled(connection)
+            for stream in [connection.stream() for _ in range(16)]:
+                connection.write(connection.headers(stream, request()),
+                                 *[frame(DATA, 0, stream, body) for body in (message(part, length=60000), part, part)])
+            connection.write(frame(PING, 0, 0, b"received"))
+            assert connection.until(frames.PingFrame)
+
+
+def test_the_memory_of_calls_goes_with_their_connection(start_server: Callable[..., Server]) -> None:
+    server = start_server()
+    leave_calls_behind(server, 10)
+    before = memory(server)
+    leave_calls_behind(server, 60)
+    assert memory(server) - before < 15 * MEBIBYTE
+
+
+def test_a_watch_whose_request_came_in_one_piece_ends_at_its_deadline(server: Server) -> None:
+    with Connection(server.port) as connection:
+        stream = settled(connection).stream()
+        connection.write(connection.headers(stream, request(WATCH, ("grpc-timeout", "300m")))
+                         + frame(DATA, END_STREAM, stream, message()))
+        assert connection.reply(stream).status == DEADLINE_EXCEEDED
+
+
+def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
+        start_server: Callable[..., Server]) -> None:
+    with Connection(start_server(request_millis=200).port) as connection:
+        began = time.monotonic()
+        assert connection.call(request(WATCH, ("grpc-timeout", "900m"))).status == DEADLINE_EXCEEDED
+        assert 0.85 < time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
+def test_handshakes_that_stand_still_keep_nobody_out(server: Server, sent: bytes) -> None:
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(240)]
+    for one in idle:
+        one.sendall(sent)
+    began = time.monotonic()
+    with Connection(server.port) as connection:
+        assert connection.call().status == OK
+    assert time.monotonic() - began < 2
+    for one in idle:
+        one.close()
