@@ -60,23 +60,37 @@ final class PasswordDesk: Passwords {
   private let hasher: PasswordHasher
   private let workers: Workers
   private let common: CommonPasswords
+  private let pace = Mutex(PasswordPace())
 
   init(hasher: PasswordHasher, workers: Workers) {
     self.hasher = hasher
     self.workers = workers
     common = CommonPasswords()
+    // The pace must be known before the first stranger asks.
+    let begun = ContinuousClock.now
+    _ = hasher.verify([], against: hasher.dummy)
+    let took = begun.duration(to: .now)
+    pace.withLock { _ = $0.note(took, isOlder: false) }
   }
 
+  /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
+  /// there is an account, nor that its hash is of older parameters than today's.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     let bytes = Array(password.utf8)
-    return try await work { [hasher] in
-      // A call that was given up while it waited costs nothing.
-      guard !fate.isCancelled else { return PasswordCheck(matches: false) }
+    // A call that was given up while it waited costs nothing.
+    let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
+      guard !fate.isCancelled else { return nil }
+      let begun = ContinuousClock.now
       let matches = hasher.verify(bytes, against: hash ?? hasher.dummy)
-      guard let hash, matches else { return PasswordCheck(matches: false) }
-      let upgraded = hasher.needsUpgrade(hash) ? try? hasher.hash(bytes) : nil
-      return PasswordCheck(matches: true, upgradedHash: upgraded)
+      let took = begun.duration(to: .now)
+      let isOlder = hash.map(hasher.needsUpgrade) ?? false
+      let hold = pace.withLock { $0.note(took, isOlder: isOlder) }
+      guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
+      return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
+    guard let outcome else { return PasswordCheck(matches: false) }
+    if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
+    return outcome.check
   }
 
   func hash(_ password: String, fate: Fate) async throws -> String {
@@ -96,6 +110,21 @@ final class PasswordDesk: Passwords {
     } catch is Workers.Full {
       throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
     }
+  }
+}
+
+/// How long a check takes, under today's parameters and under older ones that stored hashes still have.
+struct PasswordPace {
+  private var today: Duration?
+  private var older: Duration?
+
+  /// Takes one check into account; returns how much longer a check of the slowest kind would have taken.
+  mutating func note(_ took: Duration, isOlder: Bool) -> Duration {
+    // A running mean over some eight checks: one that was held up does not set the pace.
+    func mean(_ before: Duration?) -> Duration { before.map { $0 + (took - $0) / 8 } ?? took }
+    if isOlder { older = mean(older) } else { today = mean(today) }
+    guard let today, let older else { return .zero }
+    return isOlder ? max(.zero, today - took) : (older > today ? max(.zero, older - took) : .zero)
   }
 }
 

@@ -128,6 +128,35 @@ private struct Answered: Error { let text: String }
   #expect(try await desk.verify("wrong", hash: old, fate: Fate()).upgradedHash == nil)
 }
 
+@Test func `a refusal takes as long as the slowest kind of hash in use, whichever kind was checked`() {
+  var pace = PasswordPace()
+  #expect(pace.note(.milliseconds(10), isOlder: false) == .zero, "nothing else is known yet")
+  #expect(pace.note(.milliseconds(4), isOlder: true) == .milliseconds(6), "an older, cheaper hash is held")
+  #expect(pace.note(.milliseconds(10), isOlder: false) == .zero)
+  #expect(pace.note(.milliseconds(12), isOlder: true) == .zero, "what took longer is not held")
+
+  var lowered = PasswordPace()
+  #expect(lowered.note(.milliseconds(40), isOlder: true) == .zero)
+  #expect(lowered.note(.milliseconds(10), isOlder: false) == .milliseconds(30), "an unknown account is held to it too")
+}
+
+@Test func `a wrong password against a cheaper old hash takes no less than one against no hash`() async throws {
+  let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
+  let cheap = try PasswordHasher(memoryKiB: 1_024, iterations: 1).hash(Array("right".utf8))
+  let desk = PasswordDesk(hasher: try PasswordHasher(memoryKiB: 16_384, iterations: 2), workers: workers)
+  func time(_ hash: String?) async throws -> Duration {
+    let begun = ContinuousClock.now
+    #expect(try await !desk.verify("wrong", hash: hash, fate: Fate()).matches)
+    return begun.duration(to: .now)
+  }
+  var (unknown, old): ([Duration], [Duration]) = ([], [])
+  for _ in 0..<15 {
+    unknown.append(try await time(nil))
+    old.append(try await time(cheap))
+  }
+  #expect(old.sorted()[7] > unknown.sorted()[7] * 0.8)
+}
+
 @Test func `the desk knows the common passwords`() throws {
   let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   #expect(desk.isCommon("password1") && !desk.isCommon("tall ships in a bottle"))
