@@ -43,8 +43,10 @@ package enum ServerSignal: Sendable {
 /// Blocks the calling thread until SIGTERM, SIGINT or SIGHUP.
 package func waitForSignal() -> ServerSignal { lk_wait_signal() == SIGHUP ? .reload : .terminate }
 
-/// No core files and no tracing by others: the process holds keys. Raises the limit on open files.
+/// No core files and no tracing by others: the process holds keys. Raises the limit on open files. Called before any
+/// file is opened to stay.
 package func hardenProcess() {
+  lk_hold_standard_descriptors()
   _ = lk_forbid_dumps()
   _ = lk_raise_file_limit()
 }

@@ -28,7 +28,7 @@ package enum PeerName: Hashable, Sendable {
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
-    guard unsafe SSL_set_fd(ssl, descriptor) == 1 else { return nil }
+    guard unsafe lk_tls_attach(ssl, descriptor) == 1 else { return nil }
     unsafe SSL_set_accept_state(ssl)
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Callable
@@ -10,6 +11,7 @@ from typing import Callable
 import pytest
 from hyperframe import frame as frames
 
+from key_updates import connect, key_updates
 from raw import DATA, END_STREAM, PING, WATCH, Connection, frame, message, request
 from server import Server
 from test_response_rules import settled
@@ -74,3 +76,17 @@ def test_handshakes_that_stand_still_keep_nobody_out(server: Server, sent: bytes
     assert time.monotonic() - began < 2
     for one in idle:
         one.close()
+
+
+def test_key_updates_do_not_keep_the_others_waiting(server: Server) -> None:
+    others = [settled(Connection(server.port)) for _ in range(4)]
+    plain, ssl = connect(server.port)
+    flood = threading.Thread(target=plain.sendall, args=[key_updates(ssl, 150_000)])
+    flood.start()
+    slowest = 0.0
+    while flood.is_alive():
+        for other in others:
+            began = time.monotonic()
+            assert other.call().status == OK
+            slowest = max(slowest, time.monotonic() - began)
+    assert slowest < 0.2

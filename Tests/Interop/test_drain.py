@@ -198,3 +198,16 @@ def test_a_log_that_nobody_reads_does_not_keep_the_process(folder: Path) -> None
         process.kill()
         os.close(unread)
         os.close(log)
+
+
+@pytest.mark.latchkey_only("the C core writes no log")
+def test_a_standard_error_that_was_closed_is_no_file_of_the_servers(folder: Path) -> None:
+    port = free_port()
+    line = ["sh", "-c", 'exec "$0" "$@" 2>&-', *command(folder, port, write_config(folder, port))]
+    process = subprocess.Popen(line)
+    try:
+        wait_until_listening(process, port, folder)
+        assert os.readlink(f"/proc/{process.pid}/fd/2") == os.devnull
+    finally:
+        process.kill()
+        process.wait()

@@ -36,19 +36,44 @@ static inline struct lk_tls_result lk_tls_classify(SSL *ssl, int result) {
   ERR_clear_error();
   return answer;
 }
-static inline struct lk_tls_result lk_tls_accept(SSL *ssl) {
+
+// Within one read libssl goes on by itself over records that carry no data, and a few clients can send key updates
+// faster than one thread works them off: it would never come back. So a step may ask the socket this often; then it
+// wants to read, and epoll says whether there is more.
+enum { LK_TLS_READS_MAX = 2 };
+static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, size_t bytes, int command,
+                                     long argument, int result, size_t *processed) {
+  (void)data, (void)bytes, (void)command, (void)argument, (void)processed;
+  if (operation != BIO_CB_READ) return result;
+  intptr_t reads = (intptr_t)BIO_get_callback_arg(bio) + 1;
+  BIO_set_callback_arg(bio, (char *)reads);
+  if (reads <= LK_TLS_READS_MAX) return 1;
+  BIO_clear_retry_flags(bio);
+  BIO_set_retry_read(bio);
+  return -1;
+}
+// 1, or 0 where memory lacks.
+static inline int lk_tls_attach(SSL *ssl, int fd) {
+  if (SSL_set_fd(ssl, fd) != 1) return 0;
+  BIO_set_callback_ex(SSL_get_rbio(ssl), lk_tls_count_read);
+  return 1;
+}
+static inline void lk_tls_begin(SSL *ssl) {
   ERR_clear_error();
   errno = 0;
+  BIO_set_callback_arg(SSL_get_rbio(ssl), NULL);
+}
+
+static inline struct lk_tls_result lk_tls_accept(SSL *ssl) {
+  lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_do_handshake(ssl));
 }
 static inline struct lk_tls_result lk_tls_read(SSL *ssl, void *bytes, int most) {
-  ERR_clear_error();
-  errno = 0;
+  lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_read(ssl, bytes, most));
 }
 static inline struct lk_tls_result lk_tls_write(SSL *ssl, const void *bytes, int count) {
-  ERR_clear_error();
-  errno = 0;
+  lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_write(ssl, bytes, count));
 }
 // Says goodbye once and does not wait for the peer's.

@@ -184,6 +184,14 @@ static inline int lk_wait_signal(void) {
   return sigwait(&set, &signal) == 0 ? signal : -1;
 }
 
+// A standard descriptor that the parent closed would become the number of a file or socket of ours, and what is meant
+// for the log would be written into that.
+static inline void lk_hold_standard_descriptors(void) {
+  int fd;
+  do fd = open("/dev/null", O_RDWR); while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) close(fd);
+}
+
 // No core file and no peeking by processes of the same user: the process holds keys.
 int lk_forbid_dumps(void);
 // Raises the limit on open files to its hard maximum; returns it.
