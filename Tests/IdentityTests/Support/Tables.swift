@@ -205,7 +205,7 @@ extension Tables {
   private mutating func otherWrite(_ write: Write) -> Outcome? {
     switch write {
     case .insertIdempotency(let record):
-      guard idempotency[record.key] == nil else { return .conflict(.idempotency) }
+      if let old = idempotency[record.key], record.createdAt < old.expiresAt { return .conflict(.idempotency) }
       idempotency[record.key] = record
     case .spendToken(let digest, let expiresAt):
       guard spent[digest] == nil else { return .conflict(.spentToken) }
