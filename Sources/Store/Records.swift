@@ -22,6 +22,8 @@ package struct AccountRecord: Hashable, Sendable {
   package var passwordSetAt: Timestamp?
   /// Whether this account signs in by a mailed link.
   package var emailLink = false
+  /// Whether it was ever signed in to by a custom token: who vouched for it then can do so again at any time.
+  package var customToken = false
   package var anonymous = false
   package var disabled = false
   package var madeByAdministrator = false

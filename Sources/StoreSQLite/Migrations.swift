@@ -5,7 +5,7 @@ import CSQLite
 /// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
 /// guard of `Write` is what keeps a child row from outliving its account.
 enum Migrations {
-  static let steps = [accounts + credentials + sessions + pendings + rest]
+  static let steps = [accounts + credentials + sessions + pendings + rest, customTokens]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
   /// that a failed or interrupted step leaves the file as the version before it.
@@ -192,5 +192,9 @@ enum Migrations {
       active_from INTEGER NOT NULL,
       retired_at INTEGER
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let customTokens = """
+    ALTER TABLE accounts ADD COLUMN custom_token INTEGER NOT NULL DEFAULT 0;
     """
 }
