@@ -180,7 +180,9 @@ extension Tables {
       if pendings.values.count(where: { $0.caller == record.caller }) >= limits.perCallerMax {
         return .limited(.caller)
       }
-      if pendings.values.count(where: { $0.accountID == record.accountID }) >= limits.perAccountMax {
+      if pendings.values.count(where: {
+        $0.accountID == record.accountID && $0.isStrangers == record.isStrangers
+      }) >= limits.perAccountMax {
         return .limited(.account)
       }
       pendings[record.digest] = record
