@@ -6,7 +6,6 @@ package import Store
 package struct SessionGrant: Hashable, Sendable {
   package var idToken: String
   package var idTokenExpiresAt: Timestamp
-  /// Empty where nothing was written (L1): the session keeps the one that its client has.
   package var refreshToken: String
   package var refreshTokenExpiresAt: Timestamp
   package var sessionID: String

@@ -101,7 +101,7 @@ extension Environment {
     _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Settled<Answer> {
     try await decideAndCommit(query, facts, call: call) { facts, now in
-      if let record = try call.recorded(in: facts) { return .answer(.repeated(record)) }
+      if let record = try call.recorded(in: facts, at: now) { return .answer(.repeated(record)) }
       return try decide(facts, now).map { .decided($0) }
     }
   }

@@ -153,7 +153,7 @@ final class TokenDesk: Identity.Tokens {
     claims.name = token.name
     claims.picture = token.picture
     claims.secondFactor = token.signInSecondFactor
-    claims.identities = TokenDesk.identities(token.identities)
+    claims.identities = TokenDesk.identities(token)
     claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
       .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
     return try keys.sign(claims.encoded(), .idToken, at: token.issuedAt.seconds)
@@ -218,10 +218,14 @@ final class TokenDesk: Identity.Tokens {
     json.isEmpty ? .none : try CustomClaims(validating: json)
   }
 
-  private static func identities(_ keys: [IdentityKey]) -> [IDTokenClaims.Identity] {
+  /// The shape that rules written for Firebase read: subjects by provider, and the address and number by their kind.
+  private static func identities(_ token: IDToken) -> [IDTokenClaims.Identity] {
     var order: [String] = []
     var subjects: [String: [String]] = [:]
-    for key in keys {
+    let named = [("email", token.email), ("phone", token.phoneNumber)].compactMap { kind, name in
+      name.map { IdentityKey(providerID: kind, subject: $0) }
+    }
+    for key in token.identities + named {
       if subjects[key.providerID] == nil { order.append(key.providerID) }
       subjects[key.providerID, default: []].append(key.subject)
     }

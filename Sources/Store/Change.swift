@@ -52,7 +52,8 @@ package enum Write: Hashable, Sendable {
   /// Removes the pending rows held for the account, but for one.
   case deletePendings(accountID: String, except: Digest?)
 
-  /// Fails with `.conflict(.idempotency)`.
+  /// Takes the place of a record that had expired when this one was created; before that, fails with
+  /// `.conflict(.idempotency)`.
   case insertIdempotency(IdempotencyRecord)
   /// Fails with `.conflict(.spentToken)`.
   case spendToken(Digest, expiresAt: Timestamp)
@@ -64,6 +65,7 @@ package enum Write: Hashable, Sendable {
 
 /// The most pending rows that may be held at once.
 package struct PendingLimits: Hashable, Sendable {
+  /// Of strangers' rows (`PendingRecord.isStrangers`), and as many again of the others.
   package var perAccountMax: Int
   package var perCallerMax: Int
   package var totalMax: Int

@@ -22,6 +22,8 @@ package struct AccountRecord: Hashable, Sendable {
   package var passwordSetAt: Timestamp?
   /// Whether this account signs in by a mailed link.
   package var emailLink = false
+  /// Whether it was ever signed in to by a custom token: who vouched for it then can do so again at any time.
+  package var customToken = false
   package var anonymous = false
   package var disabled = false
   package var madeByAdministrator = false
@@ -206,6 +208,10 @@ package struct PendingRecord: Hashable, Sendable {
     self.expiresAt = expiresAt
     self.attemptsLeft = attemptsLeft
   }
+
+  /// Whoever brought it merely says to have the address of the account found; for every other row its bearer proved the
+  /// address, or a way in. The two are counted apart, so that no stranger can fill the places of the account's person.
+  package var isStrangers: Bool { purpose == .link && tier == .unverified }
 }
 
 /// What a call under an idempotency key did. No token, and no digest that could be guessed at.

@@ -6,6 +6,9 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package var seconds: Int64 { millis / 1000 }
 
+  /// What a token, which counts in seconds, says of this moment.
+  package var wholeSeconds: Timestamp { Timestamp(millis: seconds * 1000) }
+
   package static func < (left: Timestamp, right: Timestamp) -> Bool { left.millis < right.millis }
 
   package func adding(millis delta: Int64) -> Timestamp { Timestamp(millis: millis + delta) }

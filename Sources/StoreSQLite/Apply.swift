@@ -58,6 +58,8 @@ extension Writer {
 
 extension Writer {
   private func insert(_ record: IdempotencyRecord) throws(Failure) {
+    try connection.statement("DELETE FROM idempotency WHERE key = ? AND expires_at <= ?")
+      .bind(record.key).bind(record.createdAt).run()
     try connection.statement(
       """
       INSERT INTO idempotency (key, request, outcome, account_id, session_id, created_at, expires_at)

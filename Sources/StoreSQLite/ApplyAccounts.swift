@@ -8,9 +8,9 @@ extension Writer {
     let statement = try connection.statement(
       """
       INSERT INTO accounts (email, email_proof, email_proof_provider_id, email_source, phone_number, display_name,
-        photo_url, custom_claims, password_hash, password_set_at, email_link, anonymous, disabled,
+        photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled,
         made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, id, version)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
     try bind(account, to: statement).runInsert()
   }
@@ -20,8 +20,8 @@ extension Writer {
       """
       UPDATE accounts SET email = ?, email_proof = ?, email_proof_provider_id = ?, email_source = ?, phone_number = ?,
         display_name = ?, photo_url = ?, custom_claims = ?, password_hash = ?, password_set_at = ?, email_link = ?,
-        anonymous = ?, disabled = ?, made_by_administrator = ?, tokens_valid_after = ?, created_at = ?,
-        last_sign_in_at = ?, version = version + 1
+        custom_token = ?, anonymous = ?, disabled = ?, made_by_administrator = ?, tokens_valid_after = ?,
+        created_at = ?, last_sign_in_at = ?, version = version + 1
       WHERE id = ? AND version = ?
       """)
     return try bind(account, to: statement).runHitsRow()
@@ -31,7 +31,7 @@ extension Writer {
     statement.bind(account.email).bind(account.emailProof?.rawValue).bind(account.emailProofProviderID)
       .bind(account.emailSource).bind(account.phoneNumber).bind(account.displayName).bind(account.photoURL)
       .bind(account.customClaimsJSON).bind(account.passwordHash).bind(account.passwordSetAt).bind(account.emailLink)
-      .bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
+      .bind(account.customToken).bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
       .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt).bind(account.id)
       .bind(account.version)
   }

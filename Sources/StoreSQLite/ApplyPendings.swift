@@ -5,7 +5,7 @@ import Store
 extension Writer {
   /// The scope whose maximum is reached, or nil once the row is written and counted.
   func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> PendingScope? {
-    if try !hold("account", pending.accountID, atMost: limits.perAccountMax) { return .account }
+    if try !hold(accountScope(pending.isStrangers), pending.accountID, atMost: limits.perAccountMax) { return .account }
     if try !hold("caller", pending.caller.text, atMost: limits.perCallerMax) { return .caller }
     if try !hold("total", "", atMost: limits.totalMax) { return .total }
     try connection.statement(
@@ -44,13 +44,17 @@ extension Writer {
       .bind(scope).bind(name).runHitsRow()
   }
 
-  /// Runs a `DELETE … RETURNING account_id, caller` and takes its rows off the counts; returns how many there were.
+  /// Where a row is counted among its account's.
+  private func accountScope(_ isStrangers: Bool) -> String { isStrangers ? "stranger" : "account" }
+
+  /// Runs a `DELETE … RETURNING` of `isStrangers` in SQL, account and caller, and takes its rows off the counts;
+  /// returns how many there were.
   private func removePendings(_ delete: Statement) throws(Failure) -> Int {
     var held: [[String]: Int] = [:]
     var total = 0
     defer { delete.reset() }
     while try delete.step() {
-      held[["account", delete.text()], default: 0] += 1
+      held[[accountScope(delete.bool()), delete.text()], default: 0] += 1
       held[["caller", delete.text()], default: 0] += 1
       total += 1
     }
@@ -85,7 +89,8 @@ extension Writer {
     _ = try removePendings(
       connection.statement(
         """
-        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2) RETURNING account_id, caller
+        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2)
+        RETURNING purpose = 'link' AND tier = 0, account_id, caller
         """
       ).bind(accountID).bind(except))
   }
@@ -99,7 +104,7 @@ extension Writer {
         """
         DELETE FROM pendings WHERE digest IN
           (SELECT digest FROM pendings WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-        RETURNING account_id, caller
+        RETURNING purpose = 'link' AND tier = 0, account_id, caller
         """
       ).bind(now).bind(rowsMax))
     let idempotency = try connection.statement(

@@ -5,7 +5,7 @@ import CSQLite
 /// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
 /// guard of `Write` is what keeps a child row from outliving its account.
 enum Migrations {
-  static let steps = [accounts + credentials + sessions + pendings + rest]
+  static let steps = [accounts + credentials + sessions + pendings + rest, customTokens, strangers]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
   /// that a failed or interrupted step leaves the file as the version before it.
@@ -192,5 +192,17 @@ enum Migrations {
       active_from INTEGER NOT NULL,
       retired_at INTEGER
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let customTokens = """
+    ALTER TABLE accounts ADD COLUMN custom_token INTEGER NOT NULL DEFAULT 0;
+    """
+
+  /// Rows of an account are counted as 'stranger' or 'account' (`PendingRecord.isStrangers`), with its id.
+  private static let strangers = """
+    DELETE FROM pending_counts WHERE scope = 'account';
+    INSERT INTO pending_counts (scope, name, held)
+      SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
+      FROM pendings GROUP BY scope, account_id;
     """
 }

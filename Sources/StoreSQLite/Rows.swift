@@ -6,8 +6,8 @@ import Store
 struct AccountRow {
   static let columns = """
     a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
-    a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.anonymous, \
-    a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
+    a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.custom_token, \
+    a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
     a.identity_count, a.factor_count, a.unlink_count
     """
   let number: Int64
@@ -31,6 +31,7 @@ struct AccountRow {
     account.passwordHash = row.optionalText()
     account.passwordSetAt = row.optionalTimestamp()
     account.emailLink = row.bool()
+    account.customToken = row.bool()
     account.anonymous = row.bool()
     account.disabled = row.bool()
     account.madeByAdministrator = row.bool()

@@ -62,7 +62,7 @@ def test_the_id_token_verifies_with_an_independent_library_and_says_what_it_shou
     assert (claims["email"], claims["email_verified"]) == (email, True)
     assert (claims["name"], claims["picture"]) == ("Al", "https://x.example/al.png")
     assert claims["latchkey"]["sign_in_provider"] == "oidc.trusted"
-    assert "s-" + email in json.dumps(claims["latchkey"]["identities"])
+    assert claims["latchkey"]["identities"] == {"oidc.trusted": ["s-" + email], "email": [email]}
     assert "d" not in json.loads(web.signing_keys())["keys"][0]
 
 

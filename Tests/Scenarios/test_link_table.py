@@ -12,12 +12,16 @@ from grpc import StatusCode
 from processes import Server, Simulator
 
 
-def test_L1_linking_the_same_identity_again_writes_nothing(web: Client, simulator: Simulator) -> None:
+def test_L1_linking_the_same_identity_again_answers_the_callers_own_session_whole(
+        web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     made = session(web.sign_in(company))
     response = web.link(made.id_token, company)
-    assert response.already_linked and session(response).account.account_id == made.account.account_id
-    assert web.verify(made.id_token).active
+    again = session(response)
+    assert response.already_linked and again.account == made.account and again.session_id == made.session_id
+    assert web.verify(made.id_token).active and web.verify(again.id_token).active
+    for refresh_token in (made.refresh_token, again.refresh_token):
+        assert web.refresh(refresh_token).session_id == made.session_id
 
 
 def test_L2_and_check_29_an_identity_of_another_account_is_in_use_and_the_handle_signs_in_there(

@@ -133,6 +133,10 @@ def test_rows_are_bounded_per_account_and_past_it_a_retry_is_hinted(
     with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", "TOO_MANY_ATTEMPTS") as refused:
         client.sign_in(assertion(simulator, "oidc.corp", email=email))
     assert refused.retry_seconds is not None and refused.retry_seconds > 0
+    proved = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
+    exists = conflict(client.sign_in(proved))
+    assert "oidc.trusted" in provider_ids(
+        session(client.sign_in(password(email), pending_token=exists.pending_token)).account)
 
 
 def test_check_20_a_row_of_a_deleted_account_cannot_be_completed(web: Client, simulator: Simulator) -> None:

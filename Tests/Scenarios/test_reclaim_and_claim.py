@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients import Client, assertion, conflict, fresh_email, password, provider_ids, session
+from clients import Client, assertion, conflict, custom, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Simulator
@@ -49,6 +49,18 @@ def unproved_account_with_an_identity(web: Client, simulator: Simulator, email: 
     made = web.create(email)
     session(web.link(made.id_token, assertion(simulator, "oidc.corp", email=email)))
     return made.account.account_id
+
+
+def test_check_5_an_account_that_custom_tokens_open_is_not_reclaimed(
+        web: Client, admin: Client, simulator: Simulator) -> None:
+    email, planted_id = fresh_email("gmail.com"), f"customer-{fresh_email()}"
+    planted = session(web.sign_in(custom(admin.custom_token(planted_id))))
+    session(web.link(planted.id_token, password(email)))
+    google = assertion(simulator, "google.com", email=email, email_verified=True)
+    assert conflict(web.sign_in(google)).can_claim_address
+    mine = session(web.sign_in(google, claim_address=True))
+    assert mine.account.account_id != planted_id and mine.account.email == email
+    assert not session(web.sign_in(custom(admin.custom_token(planted_id)))).account.email
 
 
 def test_S6b_an_account_with_an_identity_is_not_reclaimed_but_its_address_can_be_claimed(

@@ -65,6 +65,7 @@ extension Bench {
     account.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"
     account.passwordSetAt = Bench.noon.adding(millis: 1)
     account.emailLink = true
+    account.customToken = true
     account.anonymous = true
     account.madeByAdministrator = true
     account.tokensValidAfter = Bench.noon.adding(millis: 2)

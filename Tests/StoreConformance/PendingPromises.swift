@@ -30,6 +30,28 @@ extension Promise {
       try bench.equal(try await hold(6, "dan", "mail"), .limited(.total))
       try bench.equal(try await bench.loadPending(bench.digest(6)), nil)
     },
+    Promise("rows of strangers leave an account's places to those who proved its address or a way in") { bench in
+      let one = PendingLimits(perAccountMax: 1, perCallerMax: 9, totalMax: 9)
+      func hold(_ number: Int, _ tier: TrustTier, _ purpose: PendingPurpose = .link) async throws -> Outcome {
+        var pending = bench.pending(number, of: "ann")
+        pending.tier = tier
+        pending.purpose = purpose
+        return try await bench.commit(.insertPending(pending, limits: one))
+      }
+      try bench.equal(try await hold(1, .unverified), .committed)
+      try bench.equal(try await hold(2, .unverified), .limited(.account))
+      try bench.equal(try await hold(3, .verified), .committed)
+      for purpose in PendingPurpose.allCases {
+        try bench.equal(try await hold(4, .authoritative, purpose), .limited(.account))
+      }
+      try bench.equal(try await hold(5, .unverified, .credentialInUse), .limited(.account))
+      try await bench.prepare(.deletePendings(accountID: "ann", except: bench.digest(1)))
+      try bench.equal(try await hold(2, .unverified), .limited(.account))
+      try bench.equal(try await hold(6, .unverified, .secondFactor), .committed)
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 2)
+      try bench.equal(try await hold(7, .unverified), .committed)
+      try bench.equal(try await hold(8, .verified), .committed)
+    },
     Promise("a maximum of none holds none") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
       try bench.equal(

@@ -10,6 +10,16 @@ extension Promise {
       try bench.equal(try await bench.commit(.insertIdempotency(other)), .conflict(.idempotency))
       try bench.equal(try await bench.load { $0.idempotency = record.key }.idempotency, record)
     },
+    Promise("a key is free again from the moment its record has expired, swept or not") { bench in
+      try await bench.prepare(.insertIdempotency(bench.idempotency(1, lifeMillis: 500)))
+      var next = bench.idempotency(1)
+      next.request = bench.digest(9)
+      next.createdAt = Bench.noon.adding(millis: 499)
+      try bench.equal(try await bench.commit(.insertIdempotency(next)), .conflict(.idempotency))
+      next.createdAt = Bench.noon.adding(millis: 500)
+      try await bench.prepare(.insertIdempotency(next))
+      try bench.equal(try await bench.load { $0.idempotency = next.key }.idempotency, next)
+    },
     Promise("a single-use token is spent once") { bench in
       let spend = Write.spendToken(bench.digest(1), expiresAt: Bench.noon)
       try await bench.prepare(spend)

@@ -29,6 +29,21 @@ import Testing
     #expect(try connection.text("SELECT id || at FROM notes") == "old7")
   }
 
+  @Test func `rows that were held before strangers were counted apart are let go where they are counted now`() throws {
+    try Migrations.run(on: connection, steps: Array(Migrations.steps.prefix(1)))
+    for (digest, tier) in [(1, 0), (2, 0), (3, 1)] {
+      try connection.execute(
+        """
+        INSERT INTO pendings VALUES (x'0\(digest)', 1, 'link', 'oidc.corp', 's', 'a@b.c', \(tier), 'ann', 'shop', NULL,
+          'attempt', x'00', 0, 1, 5, NULL, NULL, NULL)
+        """)
+    }
+    try connection.execute("INSERT INTO pending_counts VALUES ('account', 'ann', 3), ('caller', 'shop', 3)")
+    try Migrations.run(on: connection)
+    let counts = try connection.texts("SELECT scope || ' ' || name || ' ' || held FROM pending_counts")
+    #expect(counts == ["account ann 1", "caller shop 3", "stranger ann 2"])
+  }
+
   @Test func `a step that fails leaves the file at the version before it`() throws {
     let broken = "INSERT INTO notes VALUES ('new'); CREATE TABLE notes (id TEXT);"
     let refusal = #expect(throws: Failure.self) {

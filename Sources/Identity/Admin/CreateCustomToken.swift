@@ -47,6 +47,6 @@ package struct CreateCustomToken: Sendable {
       accountID: request.accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis),
       claimsJSON: request.claimsJSON)
     return CustomTokenGrant(
-      customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt)
+      customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt.wholeSeconds)
   }
 }

@@ -33,10 +33,16 @@ package struct Link: Sendable {
     case .repeated(let record): return try await repeated(record, call)
     case .decided(.completed(let sessionID)): return try await completed(sessionID, for: caller, call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.session(let opened, let state, let alreadyLinked)):
+    case .decided(.alreadyLinked(let sessionID)):
+      // The caller's own session, whole, because a client keeps whatever session it is given: an empty refresh token
+      // would take the place of a good one. The one that the client has stays good beside it.
+      var grant = try await environment.repeatSession(sessionID, call: call)
+      grant.userInfo = verified.userInfo
+      return .session(grant, alreadyLinked: true)
+    case .decided(.session(let opened, let state)):
       var grant = try environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
-      return .session(grant, alreadyLinked: alreadyLinked)
+      return .session(grant, alreadyLinked: false)
     }
   }
 

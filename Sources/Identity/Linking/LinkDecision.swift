@@ -19,7 +19,7 @@ struct LinkFacts: Hashable, Sendable {
 /// The rows L1 to L12.
 enum LinkDecision: Hashable, Sendable {
   case refuse(Failure)
-  /// L1: nothing is to be written.
+  /// L1: the account stays as it is.
   case alreadyLinked
   /// L2: held for the owner, who is not named to the caller.
   case credentialInUse(Assertion, ownerID: String)
@@ -27,7 +27,7 @@ enum LinkDecision: Hashable, Sendable {
   case secondFactorRequired
   case link(AccountEdit)
 
-  /// L1 comes first because it writes nothing; the age of the login before the second factor, because the new login
+  /// L1 comes first because it changes nothing; the age of the login before the second factor, because the new login
   /// that cures it asks for the factor as well.
   static func decide(_ proof: LinkProof, _ facts: LinkFacts, policy: Policy, now: Timestamp) -> LinkDecision {
     let caller = facts.caller

@@ -3,7 +3,9 @@ import Store
 /// From a decision about linking to what is committed and answered.
 extension Link {
   enum Result: Sendable {
-    case session(OpenedSession, AccountState, alreadyLinked: Bool)
+    case session(OpenedSession, AccountState)
+    /// L1.
+    case alreadyLinked(sessionID: String)
     case answer(LinkAnswer)
     case completed(sessionID: String)
   }
@@ -27,9 +29,7 @@ extension Link {
       caller: caller, identityOwner: facts.identityOwner, emailOwner: facts.emailOwner, heldSince: row?.createdAt)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
     case .refuse(let failure): return refuse(failure, row)
-    case .alreadyLinked:
-      let session = OpenedSession(record: caller.session, refreshToken: "")
-      return .answer(.session(session, caller.state, alreadyLinked: true))
+    case .alreadyLinked: return .answer(.alreadyLinked(sessionID: caller.session.id))
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
@@ -111,6 +111,6 @@ extension Link {
     writes.append(environment.audit(note, call: call, now: now))
     writes += call.remember(
       "linked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
-    return .commit(Change(writes), .session(opened, edit.state, alreadyLinked: false))
+    return .commit(Change(writes), .session(opened, edit.state))
   }
 }

@@ -20,6 +20,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
     _ proof: ReauthenticationProof, _ caller: CallerSession, tokenSpent: Bool, now: Timestamp
   ) -> ReauthenticateDecision {
     let account = caller.state.account
+    var edit = AccountEdit(caller.state)
     var upgradedHash: String?
     switch proof {
     case .assertion(let assertion):
@@ -32,10 +33,10 @@ enum ReauthenticateDecision: Hashable, Sendable {
     case .customToken(let token):
       guard token.accountID == account.id else { return .refuse(mismatch) }
       if let failure = token.refusal(by: account) { return .refuse(failure) }
+      edit.edited.account.customToken = true
     }
     if tokenSpent { return .refuse(.tokenWasSpent) }
     if caller.state.hasSecondFactor { return .secondFactorRequired }
-    var edit = AccountEdit(caller.state)
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return .session(edit)
   }

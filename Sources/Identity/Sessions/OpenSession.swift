@@ -52,7 +52,8 @@ extension Environment {
   package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) throws -> SessionGrant {
     let claims = claims(for: opened.record, state, now: now)
     return SessionGrant(
-      idToken: try tokens.mintIDToken(claims), idTokenExpiresAt: claims.expiresAt, refreshToken: opened.refreshToken,
+      idToken: try tokens.mintIDToken(claims), idTokenExpiresAt: claims.expiresAt.wholeSeconds,
+      refreshToken: opened.refreshToken,
       refreshTokenExpiresAt: min(opened.record.idleExpiresAt, opened.record.expiresAt), sessionID: opened.record.id,
       account: state)
   }

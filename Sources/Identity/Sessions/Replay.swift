@@ -1,11 +1,12 @@
 package import Store
 
 extension CallFacts {
-  /// The record that an earlier call left under this call's key. The same key for another request is refused.
+  /// The record that an earlier call left under this call's key. The same key for another request is refused. One that
+  /// has expired is none, whether or not it was swept yet.
   ///
   /// Untyped, since the optimiser of Swift 6.3 crashes where it inlines a typed throw into the asynchronous callers.
-  package func recorded(in facts: Facts) throws -> IdempotencyRecord? {
-    guard let idempotency, let record = facts.idempotency else { return nil }
+  package func recorded(in facts: Facts, at now: Timestamp) throws -> IdempotencyRecord? {
+    guard let idempotency, let record = facts.idempotency, now < record.expiresAt else { return nil }
     guard record.request == idempotency.request else {
       throw Failure(
         .idempotencyKeyReused, field: "idempotency_key", hint: "The key was used for another request.")
@@ -34,7 +35,7 @@ extension Environment {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
     query.idempotency = idempotency.key
-    return try call.recorded(in: try await first(query))
+    return try call.recorded(in: try await first(query), at: clock.now())
   }
 
   package func repeatSession(of record: IdempotencyRecord, call: CallFacts) async throws -> SessionGrant {

@@ -81,7 +81,7 @@ struct CompletionDecision: Sendable {
     switch way {
     case .password(let password): upgradedHash = password.check.upgradedHash
     case .identity(let own): edit.refresh(own)
-    case .customToken: break
+    case .customToken: edit.edited.account.customToken = true
     }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return Opening(state: edit.state, writes: edit.signInWrites, notes: notes)

@@ -32,16 +32,21 @@ enum CredentialDecision {
   ) -> SignInDecision {
     guard let owner = facts.account else {
       if existingOnly { return .refuse(.noAccountYet) }
-      return .open(create(AccountRecord(id: token.accountID, createdAt: now), by: .customToken, now: now))
+      var account = AccountRecord(id: token.accountID, createdAt: now)
+      account.customToken = true
+      return .open(create(account, by: .customToken, now: now))
     }
     if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
-    return signIn(owner, upgradedHash: nil, now: now)
+    return signIn(owner, byCustomToken: true, now: now)
   }
 
-  private static func signIn(_ owner: AccountState, upgradedHash: String?, now: Timestamp) -> SignInDecision {
+  private static func signIn(
+    _ owner: AccountState, byCustomToken: Bool = false, upgradedHash: String? = nil, now: Timestamp
+  ) -> SignInDecision {
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     if owner.hasSecondFactor { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
+    if byCustomToken { edit.edited.account.customToken = true }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return .open(Opening(state: edit.state, writes: edit.signInWrites))
   }

@@ -107,7 +107,9 @@ extension FederatedDecision {
 
   /// S6a and S6b.
   private func meetUnproved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+    // Who minted a custom token for it knows its old holder, and would go on letting that one in after a reclaim.
     let holdsOnlyAddress = owner.identities.isEmpty && owner.account.phoneNumber == nil && owner.factors.isEmpty
+      && !owner.account.customToken
     if holdsOnlyAddress, reclaims { return .open(reclaim(owner)) }
     // A claim names the mailbox's provider as its proof; a merely verified address needs a mailed code instead.
     let canClaim = assertion.tier == .authoritative

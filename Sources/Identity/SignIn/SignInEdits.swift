@@ -34,7 +34,8 @@ extension AccountEdit {
     }
     let account = edited.account
     let isOnlyWayIn =
-      account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && edited.identities.count == 1
+      account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && !account.customToken
+      && edited.identities.count == 1
     guard account.email == email, !account.emailProved, assertion.tier >= .verified, isOnlyWayIn else { return }
     edited.account.emailProof = .assertion
     edited.account.emailProofProviderID = assertion.identity.providerID

@@ -32,7 +32,8 @@ extension Settings {
       policy.pendingAttemptsMax = try group.integer(
         "pending_attempts_max", 5, 1...100, "refused completions of one row")
       policy.pendingLimits = PendingLimits(
-        perAccountMax: try group.integer("pending_per_account_max", 20, 1...10_000, "rows held for one account"),
+        perAccountMax: try group.integer(
+          "pending_per_account_max", 20, 1...10_000, "rows held for one account, of strangers and of others each"),
         perCallerMax: try group.integer("pending_per_caller_max", 100_000, 1...10_000_000, "rows held for one caller"),
         totalMax: try group.integer("pending_total_max", 1_000_000, 1...100_000_000, "rows held in all"))
       policy.refreshGraceMillis = try group.seconds(

@@ -227,6 +227,15 @@ struct `Administration` {
     #expect(short.expiresAt == world.now.adding(millis: 1000))
   }
 
+  @Test func `the end that is announced is the one that the token itself, in whole seconds, says`() async throws {
+    world.clock.advance(millis: 999)
+    let custom = try await mint(CreateCustomTokenRequest(accountID: "uid"))
+    let session = try await world.signIn(.anonymous).grant
+    for end in [custom.expiresAt, session.idTokenExpiresAt] {
+      #expect(end == world.now.adding(millis: 3_600_000 - 999))
+    }
+  }
+
   @Test(arguments: [-1, 0, 999, 3_600_001])
   func `a lifetime of less than a second or more than an hour is refused`(_ millis: Int64) async throws {
     let request = CreateCustomTokenRequest(accountID: "uid", lifetimeMillis: millis)

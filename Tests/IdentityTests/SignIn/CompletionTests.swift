@@ -299,6 +299,17 @@ struct `A held credential` {
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
   }
 
+  @Test func `strangers that say to have somebody's address cannot keep its owner from holding a credential`()
+    async throws
+  {
+    let world = World { $0.pendingLimits.perAccountMax = 2 }
+    world.store.insert(account(.proved(ada), password: true))
+    for subject in 1...2 { _ = try await world.signIn(corp("c-\(subject)")).exists }
+    await refused(.quotaExceeded) { try await world.signIn(corp("c-3")) }
+    let handle = try await world.signIn(google()).exists.handle
+    #expect(try await world.signIn(rightPassword, pendingToken: handle).grant.account.holds(google().identity))
+  }
+
   @Test func `the handle's limits: per account, per caller and in all, with a hint when to come back`() async throws {
     for limits in [
       PendingLimits(perAccountMax: 1, perCallerMax: 9, totalMax: 9),

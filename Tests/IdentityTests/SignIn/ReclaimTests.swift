@@ -68,6 +68,23 @@ struct `Reclaim and claim` {
     #expect(world.store.state("account-y")?.account.passwordHash != nil)
   }
 
+  @Test(arguments: [false, true])
+  func `check 5: an account that custom tokens open is not reclaimed, since they would go on opening it`(
+    _ isNew: Bool
+  ) async throws {
+    if !isNew { world.store.insert(account()) }
+    let token = Credential.customToken(
+      try world.tokens.mintCustomToken(
+        CustomToken(accountID: "account-y", issuedAt: world.now, expiresAt: world.now.adding(millis: 3_600_000))))
+    let squatter = try await world.signIn(token).grant
+    _ = try await world.link(.password(email: ada, password: "correct horse"), squatter).grant
+    #expect(try await world.signIn(google()).exists.canClaimAddress)
+    let mine = try await world.signIn(google(), claimAddress: true).grant
+    let theirs = try await world.signIn(token).grant
+    #expect(mine.account.account.id != "account-y" && theirs.account.account.id == "account-y")
+    #expect(mine.account.account.email == ada && theirs.account.account.email == nil)
+  }
+
   @Test(arguments: TrustTier.allCases)
   func `check 9: no sign-in removes anything of an account whose address is proved`(_ tier: TrustTier) async throws {
     let world = World { $0.reclaim = .verified; $0.autoLink = .authoritative }

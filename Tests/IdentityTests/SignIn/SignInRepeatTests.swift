@@ -50,6 +50,18 @@ struct `SignIn, repeated or broken off` {
     #expect(world.store.contents.sessions.count == 2 && !other.isNewAccount)
   }
 
+  @Test func `a record that has expired is none, although no sweep has taken it yet`() async throws {
+    _ = try await world.signIn(google(), world.call(key: "k"))
+    let record = try #require(world.store.contents.idempotency.values.first)
+    world.clock.advance(millis: world.policy.idempotencyLifetimeMillis - 1)
+    await refused(.idempotencyKeyReused) { try await world.signIn(corp(), world.call(key: "k", request: "2")) }
+    world.clock.advance(millis: 1)
+    let other = try await world.signIn(.anonymous, world.call(key: "k", request: "2")).grant
+    #expect(other.isNewAccount)
+    let next = try #require(world.store.contents.idempotency[record.key])
+    #expect(next.request != record.request && next.sessionID == other.sessionID)
+  }
+
   @Test func `a repeat of a session that has ended, or of a disabled account, is told so`() async throws {
     let first = try await world.signIn(google(), world.call(key: "k")).grant
     let id = first.account.account.id

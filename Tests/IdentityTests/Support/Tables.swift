@@ -182,7 +182,9 @@ extension Tables {
       if pendings.values.count(where: { $0.caller == record.caller }) >= limits.perCallerMax {
         return .limited(.caller)
       }
-      if pendings.values.count(where: { $0.accountID == record.accountID }) >= limits.perAccountMax {
+      if pendings.values.count(where: {
+        $0.accountID == record.accountID && $0.isStrangers == record.isStrangers
+      }) >= limits.perAccountMax {
         return .limited(.account)
       }
       pendings[record.digest] = record
@@ -207,7 +209,7 @@ extension Tables {
   private mutating func otherWrite(_ write: Write) -> Outcome? {
     switch write {
     case .insertIdempotency(let record):
-      guard idempotency[record.key] == nil else { return .conflict(.idempotency) }
+      if let old = idempotency[record.key], record.createdAt < old.expiresAt { return .conflict(.idempotency) }
       idempotency[record.key] = record
     case .spendToken(let digest, let expiresAt):
       guard spent[digest] == nil else { return .conflict(.spentToken) }
