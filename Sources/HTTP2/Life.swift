@@ -10,7 +10,7 @@ package struct Life {
     package var keepaliveMillis: Int64 = 300_000
     package var keepaliveTimeoutMillis: Int64 = 20_000
     /// How long calls in flight may take once the connection is told to go.
-    package var graceMillis: Int64 = 30_000
+    package var graceMillis: Int64 = 25_000
     /// How long the PING between the two GOAWAYs is waited for.
     package var noticeMillis: Int64 = 1_000
 

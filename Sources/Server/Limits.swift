@@ -39,7 +39,7 @@ package struct Limits: Sendable {
   package var arenaFactor = 8
 
   // Shutdown.
-  package var drainMillis: Int64 = 30_000
+  package var drainMillis: Int64 = 25_000
 
   // HTTP/2: streams, windows, header lists and abuse budgets.
   package var session = SessionLimits()

@@ -60,7 +60,7 @@ extension Settings {
         "message_bytes_max", 65_536, 1_024...4_194_304, "one request message, in bytes")
       limits.session.headerListBytesMax = try group.integer(
         "header_list_bytes_max", 16_384, 4_096...65_536, "one request's header list, in bytes as HTTP/2 counts them")
-      limits.drainMillis = try group.seconds("drain_seconds", 30, 1...3_600, "for calls in flight after SIGTERM")
+      limits.drainMillis = try group.seconds("drain_seconds", 25, 1...3_600, "for calls in flight after SIGTERM")
       limits.life.graceMillis = limits.drainMillis
     }
   }
