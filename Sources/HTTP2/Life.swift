@@ -88,10 +88,15 @@ package struct Life {
     return .shutDown
   }
 
+  /// Whether a connection that was told to go has gone far enough to be closed.
+  package func isOver(nowMillis: Int64, callsOpen: Bool) -> Bool {
+    phase == .goingAway && (!callsOpen || nowMillis >= phaseEndsMillis)
+  }
+
   /// What is due now. Asked at `nextMillis` and after each change of the number of calls.
   package mutating func due(nowMillis: Int64, callsOpen: Bool) -> Step {
     switch phase {
-    case .goingAway: return !callsOpen || nowMillis >= phaseEndsMillis ? .close : .nothing
+    case .goingAway: return isOver(nowMillis: nowMillis, callsOpen: callsOpen) ? .close : .nothing
     case .announced: return nowMillis >= phaseEndsMillis ? noticed(nowMillis: nowMillis) : .nothing
     case .open: break
     }

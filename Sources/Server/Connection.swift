@@ -23,9 +23,9 @@ final class Connection {
   let address: String
   private let channel: Channel
   /// It owns this connection in turn; the two let go of each other in `close`, at the latest.
-  private let worker: Worker
+  let worker: Worker
   private(set) var session: Session?
-  private var life: Life
+  var life: Life
   private var certificateName: String?
   private var admission = AdmissionCache()
   private var out: [UInt8] = []
@@ -40,10 +40,10 @@ final class Connection {
   /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
   private var isBroken = false
   /// Calls that were begun and whose streams are open.
-  private var callCount = 0
-  private var streamingCalls = 0
+  var callCount = 0
+  var streamingCalls = 0
   /// Those of them that a drain waits for.
-  private var holdingCalls = 0
+  var holdingCalls = 0
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   var isLeftOver = false
@@ -280,7 +280,7 @@ final class Connection {
     finish(call, status, session)
   }
 
-  private func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
+  func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
     call.stage = .answered
     if call.headSent {
       session.finish(call.stream, PreparedHeaders(status.fields))
@@ -322,112 +322,6 @@ final class Connection {
       worker.leaveOver(self)
     }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
-  }
-
-  // MARK: Deadlines and life
-
-  /// Fires with the stream's id as its kind. Timers are never taken back, and a client may name a deadline of ten
-  /// thousand years for any number of short calls: the timer of a far one fires early and is started again.
-  private func scheduleDeadline(_ call: ServerCall) {
-    guard !call.isStreaming || call.deadlineMillis < .max else { return }
-    let delayMillis = min(call.deadlineMillis - worker.nowMillis, worker.limits.requestMillis)
-    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: delayMillis)
-  }
-
-  /// The handler has become a task: only now does its deadline need a timer.
-  func awaitTask(_ call: ServerCall) {
-    guard call.deadlineMillis < .max else { return }
-    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: call.deadlineMillis - worker.nowMillis)
-  }
-
-  func deadlineFired(streamID: Int32) {
-    guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
-    let now = worker.nowMillis
-    switch call.stage {
-    case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
-    case .receiving where call.isStreaming, .running, .ready:
-      guard now >= call.deadlineMillis else { return }
-      // A commit that was taken up goes through, and its answer is sent.
-      guard call.context.fate.cancel() else { return }
-      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
-    case .answered: break
-    }
-  }
-
-  private func ended(_ call: ServerCall) {
-    callCount -= 1
-    if call.isStreaming { streamingCalls -= 1 }
-    if call.holdsDrain { holdingCalls -= 1 }
-    if call.stage != .answered { _ = call.context.fate.cancel() }
-    call.stage = .answered
-    call.stream.call = nil
-    life.used(nowMillis: worker.nowMillis)
-  }
-
-  private func heedPings(_ session: Session) {
-    if session.sink.sentReply {
-      session.sink.sentReply = false
-      life.used(nowMillis: worker.nowMillis)
-    }
-    for _ in 0..<session.sink.pingsReceived {
-      perform(life.pinged(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
-    }
-    session.sink.pingsReceived = 0
-    if session.sink.pingAcknowledged {
-      session.sink.pingAcknowledged = false
-      perform(life.noticed(nowMillis: worker.nowMillis), session)
-    }
-  }
-
-  private var callsOpen: Bool { callCount > 0 }
-
-  func drain() {
-    guard let session else { return close() }
-    perform(life.drain(nowMillis: worker.nowMillis), session)
-    scheduleLife()
-  }
-
-  func lifeFired() {
-    guard let session else { return close() }
-    perform(life.due(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
-    if !isClosed { scheduleLife() }
-  }
-
-  private func scheduleLife() {
-    let delay = life.nextMillis(callsOpen: callsOpen) - worker.nowMillis
-    worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
-  }
-
-  /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
-  /// told that the server goes, once the last other call is answered.
-  private func lifeIsOver(_ session: Session) -> Bool {
-    guard !life.isOpen, holdingCalls == 0 else { return false }
-    guard life.due(nowMillis: worker.nowMillis, callsOpen: false) == .close else { return false }
-    guard callCount > 0 else { return true }
-    session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall else { return }
-      // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
-      if call.stream.unsentBytes > 0 { session.reset(stream, .cancel) }
-      fail(call, Status(.unavailable, "the server is going away"))
-    }
-    return false
-  }
-
-  private func perform(_ step: Life.Step, _ session: Session) {
-    switch step {
-    case .nothing: return
-    case .ping: session.ping()
-    case .announceShutdown: session.announceShutdown()
-    case .shutDown:
-      session.shutDown()
-      scheduleLife()
-    case .terminate(let fault):
-      worker.log.debug("connection ended", ["address": address, "why": fault.debugData])
-      session.terminate(fault)
-    case .close: return close()
-    }
-    worker.touch(self)
   }
 
   // MARK: The socket

@@ -189,3 +189,14 @@ private func `asked at the moment it named, a connection has something to do; as
   #expect(life.due(nowMillis: next - 1, callsOpen: callsOpen) == .nothing)
   #expect(life.due(nowMillis: next, callsOpen: callsOpen) != .nothing)
 }
+
+@Test(arguments: zip(State.allCases, [false, false, false, true]))
+private func `only a connection that was told its true last id is over, and asking changes nothing`(
+  state: State, isOver: Bool
+) {
+  var life = state.life
+  #expect(life.isOver(nowMillis: 3_010, callsOpen: false) == isOver)
+  #expect(!life.isOver(nowMillis: 3_010, callsOpen: true))
+  #expect(life.isOver(nowMillis: 8_000, callsOpen: true) == isOver)
+  if state == .announced { #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown) }
+}

@@ -1,0 +1,113 @@
+internal import GRPC
+internal import HTTP2
+internal import Reactor
+internal import Services
+internal import Store
+
+// Deadlines of calls, and the life of the connection that they are on: what `Life` decides is carried out here.
+
+extension Connection {
+  /// Fires with the stream's id as its kind. Timers are never taken back, and a client may name a deadline of ten
+  /// thousand years for any number of short calls: the timer of a far one fires early and is started again.
+  func scheduleDeadline(_ call: ServerCall) {
+    guard !call.isStreaming || call.deadlineMillis < .max else { return }
+    let delayMillis = min(call.deadlineMillis - worker.nowMillis, worker.limits.requestMillis)
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: delayMillis)
+  }
+
+  /// The handler has become a task: only now does its deadline need a timer.
+  func awaitTask(_ call: ServerCall) {
+    guard call.deadlineMillis < .max else { return }
+    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: call.deadlineMillis - worker.nowMillis)
+  }
+
+  func deadlineFired(streamID: Int32) {
+    guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
+    let now = worker.nowMillis
+    switch call.stage {
+    case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
+    case .receiving where call.isStreaming, .running, .ready:
+      guard now >= call.deadlineMillis else { return }
+      // A commit that was taken up goes through, and its answer is sent.
+      guard call.context.fate.cancel() else { return }
+      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
+    case .answered: break
+    }
+  }
+
+  func ended(_ call: ServerCall) {
+    callCount -= 1
+    if call.isStreaming { streamingCalls -= 1 }
+    if call.holdsDrain { holdingCalls -= 1 }
+    if call.stage != .answered { _ = call.context.fate.cancel() }
+    call.stage = .answered
+    call.stream.call = nil
+    life.used(nowMillis: worker.nowMillis)
+  }
+
+  func heedPings(_ session: Session) {
+    if session.sink.sentReply {
+      session.sink.sentReply = false
+      life.used(nowMillis: worker.nowMillis)
+    }
+    for _ in 0..<session.sink.pingsReceived {
+      perform(life.pinged(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
+    }
+    session.sink.pingsReceived = 0
+    if session.sink.pingAcknowledged {
+      session.sink.pingAcknowledged = false
+      perform(life.noticed(nowMillis: worker.nowMillis), session)
+    }
+  }
+
+  private var callsOpen: Bool { callCount > 0 }
+
+  func drain() {
+    guard let session else { return close() }
+    perform(life.drain(nowMillis: worker.nowMillis), session)
+    scheduleLife()
+  }
+
+  func lifeFired() {
+    guard let session else { return close() }
+    perform(life.due(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
+    if !isClosed { scheduleLife() }
+  }
+
+  func scheduleLife() {
+    let delay = life.nextMillis(callsOpen: callsOpen) - worker.nowMillis
+    worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
+  }
+
+  /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
+  /// told that the server goes, once the last other call is answered.
+  func lifeIsOver(_ session: Session) -> Bool {
+    guard !life.isOpen, holdingCalls == 0 else { return false }
+    guard life.isOver(nowMillis: worker.nowMillis, callsOpen: false) else { return false }
+    guard callCount > 0 else { return true }
+    session.sink.forEachStream { stream in
+      guard let call = stream.call as? ServerCall else { return }
+      // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
+      if call.stream.unsentBytes > 0 { session.reset(stream, .cancel) }
+      fail(call, Status(.unavailable, "the server is going away"))
+    }
+    return false
+  }
+
+  private func perform(_ step: Life.Step, _ session: Session) {
+    switch step {
+    case .nothing: return
+    case .ping: session.ping()
+    case .announceShutdown: session.announceShutdown()
+    case .shutDown:
+      session.shutDown()
+      scheduleLife()
+    case .terminate(let fault):
+      worker.log.debug("connection ended", ["address": address, "why": fault.debugData])
+      session.terminate(fault)
+    case .close: return close()
+    }
+    worker.touch(self)
+  }
+}
