@@ -100,8 +100,8 @@ extension Connection {
     case .nothing: return
     case .ping: session.ping()
     case .announceShutdown: session.announceShutdown()
-    case .shutDown:
-      session.shutDown()
+    case .shutDown(let why):
+      session.shutDown(why)
       scheduleLife()
     case .terminate(let fault):
       worker.log.debug("connection ended", ["address": address, "why": fault.debugData])
