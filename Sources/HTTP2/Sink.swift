@@ -14,8 +14,10 @@ internal import CNghttp2
   package private(set) var goawayReceived = false
   /// Set once a budget is spent: the connection must end.
   private(set) var fault: Fault?
-  /// Streams that were reset because their answers were left untaken.
-  package private(set) var untakenResets = 0
+  /// Streams that were refused, since the last look, because there were as many as allowed.
+  private var refusedStreams = 0
+  /// Streams that were reset, since the last look, because their answers were left untaken.
+  private var untakenResets = 0
   /// Bytes of answers that wait for the client to take them.
   package private(set) var unsentBytes = 0
   var nowMillis: Int64
@@ -46,6 +48,16 @@ internal import CNghttp2
     touched = []
     for stream in taken { stream.isTouched = false }
     return taken
+  }
+
+  package func takeRefusedStreams() -> Int {
+    defer { refusedStreams = 0 }
+    return refusedStreams
+  }
+
+  package func takeUntakenResets() -> Int {
+    defer { untakenResets = 0 }
+    return untakenResets
   }
 
   package func forEachStream(_ body: (Stream) -> Void) {
@@ -121,6 +133,7 @@ internal import CNghttp2
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
+      refusedStreams += 1
       spend(settingsAcknowledged ? .provokedReset : .prematureStream)
       unsafe nghttp2_submit_rst_stream(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)

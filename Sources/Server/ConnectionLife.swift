@@ -31,7 +31,9 @@ extension Connection {
       // A commit that was taken up goes through, and its answer is sent.
       guard call.context.fate.cancel() else { return }
       finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
+    case .receiving:
+      worker.log.reached(.requestTime, address)
+      finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
     case .answered: break
     }
   }
@@ -42,6 +44,7 @@ extension Connection {
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     call.stage = .answered
+    if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
   }
@@ -78,6 +81,13 @@ extension Connection {
   func scheduleLife() {
     let delay = life.nextMillis(callsOpen: callsOpen) - worker.nowMillis
     worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
+  }
+
+  /// The connection's stream ids come to an end.
+  func runOut() {
+    guard life.isOpen, let session else { return }
+    perform(life.drain(nowMillis: worker.nowMillis, .streamIDs), session)
+    scheduleLife()
   }
 
   /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are

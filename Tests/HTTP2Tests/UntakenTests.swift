@@ -80,7 +80,7 @@ private let initialWindow: UInt8 = 4
   _ = peer.drain()
   _ = peer.session.resetUntaken(nowMillis: 0)
   _ = peer.session.resetUntaken(nowMillis: 30_000)
-  #expect(peer.sink.untakenResets == 3)
+  #expect(peer.sink.takeUntakenResets() == 3)
   #expect(peer.session.endedOver?.debugData == "too_many_untaken_answers")
   #expect(peer.drain().contains { $0.kind == .goAway })
   #expect(peer.session.isOver)
