@@ -95,7 +95,7 @@ final class Connection {
       worker.queueRead(self)
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
-    case .closed: close()
+    case .closed, .tooManyKeyUpdates: close()
     case .failed(let why):
       worker.log.debug("handshake failed", ["address": address, "why": why])
       close()
@@ -134,6 +134,9 @@ final class Connection {
       case .wantWrite:
         readWantsWrite = true
         return worker.touch(self)
+      case .tooManyKeyUpdates:
+        worker.offended(self, .tooManyKeyUpdates)
+        return close()
       case .closed: return close()
       case .failed(let why):
         worker.log.debug("connection failed", ["address": address, "why": why])
@@ -357,7 +360,7 @@ final class Connection {
       case .wantRead:
         writeWantsRead = true
         return watch(read: true, write: false)
-      case .closed, .failed: return close()
+      case .closed, .failed, .tooManyKeyUpdates: return close()
       }
     }
     // Streams that closed while the answers were sent are reported now.

@@ -22,6 +22,7 @@ enum LimitKind: String, Sendable, CaseIterable {
   case headerListBomb = "header_list_bomb"
   case tooManyUntakenAnswers = "too_many_untaken_answers"
   case tooManyPings = "too_many_pings"
+  case tooManyKeyUpdates = "too_many_key_updates"
   case slowFrame = "slow_frame"
   case slowSocket = "slow_socket"
 
@@ -42,4 +43,6 @@ enum LimitKind: String, Sendable, CaseIterable {
 extension Fault {
   /// A frame, a header block or a greeting was begun and not ended.
   static let slowFrame = Fault(code: .enhanceYourCalm, debugData: LimitKind.slowFrame.rawValue)
+  /// Told to nobody: there is no frame before the keys.
+  static let tooManyKeyUpdates = Fault(code: .enhanceYourCalm, debugData: LimitKind.tooManyKeyUpdates.rawValue)
 }
