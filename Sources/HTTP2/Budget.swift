@@ -16,6 +16,8 @@ package struct Budget {
     case emptyData = "too_many_empty_frames"
     /// Frames that carry neither a request nor a part of one (CVE-2019-9511, 9512), ignored ones included.
     case controlFrame = "too_many_control_frames"
+    /// A header block in more parts than anyone needs (CVE-2024-28182).
+    case continuation = "too_many_continuations"
     /// Header lists past the limit, each answered with a status.
     case largeHeaderList = "too_many_large_header_lists"
     /// A header list so far past the limit that no mistake explains it.
@@ -50,6 +52,9 @@ package struct Budget {
     /// Each request, and each DATA frame that we send, lets a client say so many more: its end, window given back.
     package var controlFramesPerCall = 4
     package var controlFramesPerDataFrame = 10
+    /// Any beyond `continuationsPerBlockMax` in one block is one too many.
+    package var continuations = Rate(count: 0, windowMillis: .max)
+    package var continuationsPerBlockMax = 8
     package var largeHeaderLists = Rate(count: 50, windowMillis: 60_000)
     /// Any header list beyond `headerListBytesCeiling`, as RFC 9113 6.5.2 counts, is one too many.
     package var headerBombs = Rate(count: 0, windowMillis: .max)
@@ -67,6 +72,7 @@ package struct Budget {
       case .priority: priorities
       case .emptyData: emptyData
       case .controlFrame: controlFrames
+      case .continuation: continuations
       case .largeHeaderList: largeHeaderLists
       case .headerBomb: headerBombs
       case .untaken: untaken

@@ -28,7 +28,7 @@ internal import CNghttp2
     self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
-    guard let session = unsafe Session.make(sink) else { return nil }
+    guard let session = unsafe Session.make(sink, limits) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -58,6 +58,11 @@ internal import CNghttp2
   package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
     sink.nowMillis = nowMillis
     unsafe frameHeads.read(bytes, nowMillis: nowMillis, sink.met)
+    // nghttp2 would give up over some of it without a GOAWAY.
+    if let fault = sink.fault {
+      terminate(fault)
+      return true
+    }
     let fed = unsafe nghttp2_session_mem_recv(
       session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
     if let fault = sink.fault { terminate(fault) }
@@ -250,7 +255,7 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ limits: SessionLimits) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
     guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
@@ -269,7 +274,7 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
-    unsafe nghttp2_option_set_max_continuations(option, 8)
+    unsafe nghttp2_option_set_max_continuations(option, limits.budget.continuationsPerBlockMax)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
     guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }

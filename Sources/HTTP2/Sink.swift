@@ -25,6 +25,7 @@ internal import CNghttp2
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
@@ -106,7 +107,10 @@ internal import CNghttp2
   /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
   func met(_ head: FrameHeads.Head) {
     switch UInt32(head.kind) {
-    case NGHTTP2_HEADERS.rawValue, NGHTTP2_CONTINUATION.rawValue: break
+    case NGHTTP2_HEADERS.rawValue: continuations = 0
+    case NGHTTP2_CONTINUATION.rawValue:
+      continuations += 1
+      if continuations > limits.budget.continuationsPerBlockMax { spend(.continuation) }
     case NGHTTP2_DATA.rawValue where head.length > 0: break
     default: spend(.controlFrame)
     }

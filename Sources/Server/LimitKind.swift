@@ -18,6 +18,7 @@ enum LimitKind: String, Sendable, CaseIterable {
   case tooManyPriorities = "too_many_priorities"
   case tooManyEmptyFrames = "too_many_empty_frames"
   case tooManyControlFrames = "too_many_control_frames"
+  case tooManyContinuations = "too_many_continuations"
   case tooManyLargeHeaderLists = "too_many_large_header_lists"
   case headerListBomb = "header_list_bomb"
   case tooManyUntakenAnswers = "too_many_untaken_answers"

@@ -161,6 +161,19 @@ private func request(listBytes: Int) -> [(String, String)] {
   #expect(farewell(peer.drain()) == "header_list_bomb")
 }
 
+@Test func `CVE-2024-28182: a header block in so many parts is taken, one part more ends the connection`() {
+  for (parts, words) in [(8, nil), (9, "too_many_continuations")] as [(Int, String?)] {
+    let peer = Peer()
+    let more = Frame.indexed(1, fields: 1, kind: .continuation, ends: false)
+    var frames = [Frame.headers(1)] + [Frame](repeating: more, count: parts)
+    frames[0].flags = 0
+    frames[parts].flags = Frame.endHeaders
+    #expect(peer.feed(frames.flatMap(\.bytes)))
+    #expect(farewell(peer.drain()) == words)
+    #expect(peer.sink.stream(1)?.headersComplete == (words == nil ? true : nil))
+  }
+}
+
 @Test func `CVE-2019-9516: fields without a name, which nghttp2 ignores, are counted all the same`() throws {
   let peer = Peer()
   let nameless = [(String, String)](repeating: ("", ""), count: 600)
