@@ -14,6 +14,9 @@ internal import CNghttp2
   package private(set) var goawayReceived = false
   /// Set once a budget is spent: the connection must end.
   private(set) var fault: Fault?
+  /// nghttp2 had no memory for something that had to be said. The peer would wait for it without end: the connection
+  /// can only be closed.
+  private(set) var lacksMemory = false
   var nowMillis: Int64
   /// Ids of streams answered in full while their client was still sending.
   var answeredEarly: [Int32] = []
@@ -50,6 +53,11 @@ internal import CNghttp2
   package func stream(_ id: Int32) -> Stream? { streams[id] }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
+
+  /// What nghttp2 said to something that it was given to say.
+  func submitted(_ result: Int32) {
+    if result == NGHTTP2_ERR_NOMEM.rawValue { lacksMemory = true }
+  }
 
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
@@ -89,8 +97,9 @@ internal import CNghttp2
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
-      unsafe nghttp2_submit_rst_stream(
-        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)
+      submitted(
+        unsafe nghttp2_submit_rst_stream(
+          session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
       return
     }
     let stream = Stream(id: id)
@@ -107,7 +116,7 @@ internal import CNghttp2
     guard let stream else { return }
     // What comes after the answer is dropped, its window given back to the connection.
     if stream.finished {
-      unsafe nghttp2_session_consume_connection(session, bytes.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
     }
     unsafe stream.body.append(contentsOf: bytes)
@@ -171,7 +180,7 @@ internal import CNghttp2
     stream.closedWith = ErrorCode(rawValue: code)
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
-      unsafe nghttp2_session_consume_connection(session, stream.body.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, stream.body.count))
       stream.body = []
     }
     touch(stream)
