@@ -1,0 +1,111 @@
+"""The calls that are measured, as bytes for h2load, and what a real client makes of each server's answers first."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from google.protobuf.message import Message
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1 import auth_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, types_pb2
+
+from servers import Server, Unmeasurable
+
+PROVIDER = "google.com"
+DEADLINE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    request: Message
+
+    def write(self, folder: Path) -> Path:
+        """The request as a file for h2load: one gRPC frame, not compressed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / (self.method.rpartition("/")[2] + ".request")
+        path.write_bytes(frame(self.request))
+        return path
+
+
+def frame(message: Message) -> bytes:
+    data = message.SerializeToString()
+    return b"\0" + len(data).to_bytes(4, "big") + data
+
+
+def check() -> Call:
+    return Call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest())
+
+
+def fetch_providers(email: str) -> Call:
+    return Call("/latchkey.v1.AuthService/FetchProviders", auth.FetchProvidersRequest(email=email))
+
+
+def sign_in_by_id_token(token: str) -> Call:
+    credential = types_pb2.ProviderTokenCredential(provider_id=PROVIDER, id_token=token)
+    return Call("/latchkey.v1.AuthService/SignIn",
+                auth.SignInRequest(credential=types_pb2.Credential(provider_token=credential)))
+
+
+def sign_in_by_password(email: str, password: str) -> Call:
+    credential = types_pb2.PasswordCredential(email=email, password=password)
+    return Call("/latchkey.v1.AuthService/SignIn",
+                auth.SignInRequest(credential=types_pb2.Credential(password=credential)))
+
+
+SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+REGISTERED = auth.FetchProvidersResponse(
+    registered=True, provider_ids=["password", PROVIDER], sign_in_methods=["password", PROVIDER])
+
+
+class Client:
+    """A stock client. h2load does not look at `grpc-status`, so this one asks each server before it is loaded."""
+
+    def __init__(self, server: Server, authority: Path) -> None:
+        self.title = server.title
+        credentials = grpc.ssl_channel_credentials(authority.read_bytes())
+        self.channel = grpc.secure_channel(f"localhost:{server.port}", credentials)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.channel.close()
+
+    def check(self) -> None:
+        self._need("Check", health_pb2_grpc.HealthStub(self.channel).Check(
+            health_pb2.HealthCheckRequest(), timeout=DEADLINE_SECONDS) == SERVING)
+
+    def fetch_providers(self, email: str) -> None:
+        self._need("FetchProviders", self._auth().FetchProviders(
+            auth.FetchProvidersRequest(email=email), timeout=DEADLINE_SECONDS) == REGISTERED)
+
+    def sign_in(self, call: Call) -> types_pb2.Session:
+        answer = self._auth().SignIn(call.request, timeout=DEADLINE_SECONDS)
+        self._need("SignIn", answer.WhichOneof("outcome") == "session" and not answer.session.is_new_account)
+        return answer.session
+
+    def refresh(self, token: str) -> types_pb2.Session:
+        stub = session_service_pb2_grpc.SessionServiceStub(self.channel)
+        answer = stub.Refresh(session_service_pb2.RefreshRequest(refresh_token=token), timeout=DEADLINE_SECONDS)
+        self._need("Refresh", answer.session.refresh_token not in ("", token))
+        return answer.session
+
+    def _auth(self) -> auth_service_pb2_grpc.AuthServiceStub:
+        return auth_service_pb2_grpc.AuthServiceStub(self.channel)
+
+    def _need(self, what: str, right: bool) -> None:
+        if not right:
+            raise Unmeasurable(f"{self.title} answers {what} wrongly")
+
+
+def need_page(server: Server, call: Call, wanted: bytes, authority: Path) -> None:
+    """nghttpd speaks no gRPC: it has to send these bytes."""
+    address = f"https://localhost:{server.port}{call.method}"
+    answer = subprocess.run(["curl", "--silent", "--fail", "--http2", "--cacert", authority, address],
+                            capture_output=True, check=False)
+    if answer.stdout != wanted:
+        raise Unmeasurable(f"{server.title} does not send the page of {call.method}")

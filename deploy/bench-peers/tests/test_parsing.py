@@ -1,0 +1,43 @@
+"""What the tools print, read rightly or refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import bounds
+import h2load
+from servers import Unmeasurable
+
+SUMMARY = """finished in 2.00s, 106920.00 req/s, 5.10MB/s
+requests: {total} total, {total} started, {done} done, {succeeded} succeeded, {failed} failed, 0 errored, 0 timeout
+status codes: {succeeded} 2xx, 0 3xx, 0 4xx, 0 5xx
+"""
+
+
+def test_h2loads_answered_calls_are_counted() -> None:
+    assert h2load.parse_summary(SUMMARY.format(total=900, done=800, succeeded=800, failed=0), "Latchkey") == 800
+
+
+@pytest.mark.parametrize(("done", "succeeded", "failed"), [(0, 0, 0), (800, 799, 0), (800, 800, 1)])
+def test_a_run_with_an_unanswered_call_is_no_measurement(done: int, succeeded: int, failed: int) -> None:
+    summary = SUMMARY.format(total=900, done=done, succeeded=succeeded, failed=failed)
+    with pytest.raises(Unmeasurable, match="Latchkey: not every call was answered"):
+        h2load.parse_summary(summary, "Latchkey")
+
+
+def test_h2loads_log_holds_microseconds() -> None:
+    assert h2load.parse_log(["1700000000000000\t200\t1500\n", "1700000000000001\t200\t250\n"]) == [1.5, 0.25]
+
+
+def test_a_log_with_another_status_is_no_measurement() -> None:
+    with pytest.raises(Unmeasurable):
+        h2load.parse_log(["1700000000000000\t503\t1500\n"])
+
+
+def test_the_cryptographic_bound_is_one_verification_and_one_signature() -> None:
+    assert bounds.parse_speed("+F2:2:2048:3660.3:60000.0\n+F4:3:256:30000.0:15315.4\n") == pytest.approx(20_000)
+
+
+def test_another_print_of_openssl_speed_is_refused() -> None:
+    with pytest.raises(Unmeasurable):
+        bounds.parse_speed("+F2:2:2048:3660.3:60000.0\n")
