@@ -10,7 +10,7 @@ from figures import Rate
 from servers import Unmeasurable
 
 
-def cryptography(core: int, seconds: float) -> Rate:
+def cryptography(core: int, seconds: int) -> Rate:
     """One RSA-2048 verification and one P-256 signature, as often as libcrypto does both in a second."""
     each = max(1, round(seconds / 4))
     run = subprocess.run(
@@ -33,12 +33,12 @@ def password_hash(tool: Path, password: str, memory_kib: int, iterations: int) -
     return _output(str(tool), "hash", password, str(memory_kib), str(iterations))
 
 
-def argon2id(tool: Path, core: int, password: str, phc: str, seconds: float) -> Rate:
-    return _rate("taskset", "-c", str(core), str(tool), "verify", password, phc, f"{seconds:g}")
+def argon2id(tool: Path, core: int, password: str, phc: str, seconds: int) -> Rate:
+    return _rate("taskset", "-c", str(core), str(tool), "verify", password, phc, str(seconds))
 
 
-def session_updates(tool: Path, core: int, store: Path, batch: int, seconds: float) -> Rate:
-    return _rate("taskset", "-c", str(core), str(tool), str(store), str(batch), f"{seconds:g}")
+def session_updates(tool: Path, core: int, store: Path, batch: int, seconds: int) -> Rate:
+    return _rate("taskset", "-c", str(core), str(tool), str(store), str(batch), str(seconds))
 
 
 def _rate(*command: str) -> Rate:

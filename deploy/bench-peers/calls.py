@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import auth_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, types_pb2
 
+from h2load import Shot
 from servers import Server, Unmeasurable
 
 PROVIDER = "google.com"
@@ -20,28 +21,35 @@ DEADLINE_SECONDS = 20
 
 @dataclass(frozen=True)
 class Call:
+    """One that is sent again and again; `answer` where every answer to it is the same."""
+
     method: str
     request: Message
+    answer: Message | None = None
 
-    def write(self, folder: Path) -> Path:
-        """The request as a file for h2load: one gRPC frame, not compressed."""
+    def write(self, folder: Path) -> Shot:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / (self.method.rpartition("/")[2] + ".request")
         path.write_bytes(frame(self.request))
-        return path
+        return Shot(self.method, path, len(frame(self.answer)) if self.answer else None)
 
 
 def frame(message: Message) -> bytes:
-    data = message.SerializeToString()
+    data: bytes = message.SerializeToString()
     return b"\0" + len(data).to_bytes(4, "big") + data
 
 
+SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+REGISTERED = auth.FetchProvidersResponse(
+    registered=True, provider_ids=["password", PROVIDER], sign_in_methods=["password", PROVIDER])
+
+
 def check() -> Call:
-    return Call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest())
+    return Call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest(), SERVING)
 
 
 def fetch_providers(email: str) -> Call:
-    return Call("/latchkey.v1.AuthService/FetchProviders", auth.FetchProvidersRequest(email=email))
+    return Call("/latchkey.v1.AuthService/FetchProviders", auth.FetchProvidersRequest(email=email), REGISTERED)
 
 
 def sign_in_by_id_token(token: str) -> Call:
@@ -54,11 +62,6 @@ def sign_in_by_password(email: str, password: str) -> Call:
     credential = types_pb2.PasswordCredential(email=email, password=password)
     return Call("/latchkey.v1.AuthService/SignIn",
                 auth.SignInRequest(credential=types_pb2.Credential(password=credential)))
-
-
-SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
-REGISTERED = auth.FetchProvidersResponse(
-    registered=True, provider_ids=["password", PROVIDER], sign_in_methods=["password", PROVIDER])
 
 
 class Client:
@@ -102,10 +105,10 @@ class Client:
             raise Unmeasurable(f"{self.title} answers {what} wrongly")
 
 
-def need_page(server: Server, call: Call, wanted: bytes, authority: Path) -> None:
+def need_page(server: Server, call: Call, authority: Path) -> None:
     """nghttpd speaks no gRPC: it has to send these bytes."""
     address = f"https://localhost:{server.port}{call.method}"
     answer = subprocess.run(["curl", "--silent", "--fail", "--http2", "--cacert", authority, address],
                             capture_output=True, check=False)
-    if answer.stdout != wanted:
+    if answer.stdout != frame(call.answer):
         raise Unmeasurable(f"{server.title} does not send the page of {call.method}")

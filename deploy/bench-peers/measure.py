@@ -18,9 +18,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--latchkeyd", type=Path, required=True)
-    for name in ("--accounts", "--rounds", "--server-core", "--client-core"):
+    for name in ("--accounts", "--rounds", "--seconds", "--server-core", "--client-core"):
         parser.add_argument(name, type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", action="store_true")

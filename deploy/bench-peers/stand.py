@@ -1,10 +1,9 @@
-"""What every row works with: the folder, the cores, the servers, and rounds that take turns."""
+"""What every row works with: the cores, the servers, their stores and tokens, and rounds that take turns."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,11 +12,14 @@ from pathlib import Path
 import bounds
 import calls
 import configuration
+import h2load
 from calls import Client
 from figures import Rate, Series
+from provider import Provider
 from servers import Server, Unmeasurable, free_port
+from stores import Stores
 
-HERE = Path(__file__).resolve().parent
+PEERS = Path(__file__).resolve().parent / "peers"
 PASSWORD = "correct horse battery staple"
 LATCHKEY, CPP, GO, PYTHON, NGHTTPD = "Latchkey", "gRPC C++", "grpc-go", "Python grpcio", "nghttpd, a constant"
 
@@ -28,7 +30,7 @@ class Options:
     latchkeyd: Path
     accounts: int
     rounds: int
-    seconds: float
+    seconds: int
     server_core: int
     client_core: int
 
@@ -38,14 +40,15 @@ class Stand:
         self.options = options
         self.home = options.home
         self.authority = self.home / "authority.pem"
-        self.simulator_port = free_port()
         self.tools = self.home / "peers"
+        self.provider = Provider(self.home, options.client_core)
+        self.stores = Stores(self.home, self._make_empty, self.password_hash)
         self._servers: dict[str, Server] = {}
-        self._simulator: Server | None = None
         # The load is made here and by children of this process; servers are sent to their own core.
         os.sched_setaffinity(0, {options.client_core})
 
-    # MARK: Turns
+    def tell(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
 
     def turns(self, subjects: Mapping[str, Callable[[], Rate]]) -> dict[str, Series]:
         """Each subject once a round, so that a slow minute of the machine falls on all of them."""
@@ -57,8 +60,22 @@ class Stand:
                       + ", ".join(f"{name} {values[-1].per_cpu_second:,.0f}" for name, values in rates.items()))
         return {name: Series.of(name, values) for name, values in rates.items()}
 
-    def tell(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    # MARK: The account that calls are about
+
+    @property
+    def number(self) -> int:
+        return self.options.accounts // 2
+
+    @property
+    def email(self) -> str:
+        return f"person{self.number}@example.com"
+
+    def id_token(self) -> str:
+        return self.provider.id_token(self.number)
+
+    def password_hash(self) -> str:
+        return bounds.password_hash(
+            self.tools / "argon2id", PASSWORD, configuration.PASSWORD_MEMORY_KIB, configuration.PASSWORD_ITERATIONS)
 
     # MARK: Servers
 
@@ -82,32 +99,34 @@ class Stand:
         return found
 
     def stop(self) -> None:
-        for server in [*self._servers.values(), *([self._simulator] if self._simulator else [])]:
+        for server in self._servers.values():
             server.stop()
-
-    def forget(self, name: str) -> None:
-        self._servers.pop(name).stop()
+        self.provider.stop()
 
     def latchkeyd(self, store: Path, name: str) -> Server:
         """One of our own on this store, not started yet."""
         port = free_port()
         file = self.home / f"{name}.json5"
-        file.write_text(configuration.text(port, store, self.simulator_port))
+        file.write_text(configuration.text(port, store, self.provider.server.port))
         return Server(LATCHKEY, [str(self.options.latchkeyd), "--config", str(file)], port, self.home / f"{name}.log")
+
+    def _make_empty(self, store: Path) -> None:
+        server = self.latchkeyd(store, "empty")
+        server.start(self.options.server_core)
+        server.stop()
 
     def _make(self, name: str) -> Server:
         port = free_port()
         arguments = [str(self.home), str(port), str(self.options.accounts)]
         if name == LATCHKEY:
-            return self.latchkeyd(self.copy_of_store(self.options.accounts), "latchkeyd")
+            return self.latchkeyd(self.stores.fresh(self.options.accounts), "latchkeyd")
         if name == NGHTTPD:
             need(shutil.which("nghttpd"), "nghttpd is not installed")
-            pages = self._pages()
-            command = ["nghttpd", "-n1", "-d", str(pages), "--trailer=grpc-status: 0", str(port),
+            command = ["nghttpd", "-n1", "-d", str(self._pages()), "--trailer=grpc-status: 0", str(port),
                        str(self.home / "server.key"), str(self.home / "server.pem")]
             return Server(name, command, port, self.home / "nghttpd.log")
         if name == PYTHON:
-            return Server(name, [sys.executable, str(HERE / "peers/grpc_peer.py"), *arguments], port,
+            return Server(name, [sys.executable, str(PEERS / "grpc_peer.py"), *arguments], port,
                           self.home / "grpcio.log")
         program = {CPP: "grpc_peer_cpp", GO: "grpc_peer_go"}[name]
         need((self.tools / program).exists(), f"{name}: its server is not built here")
@@ -116,89 +135,21 @@ class Stand:
 
     def _examine(self, name: str, server: Server) -> None:
         if name == NGHTTPD:
-            calls.need_page(server, calls.check(), calls.frame(calls.SERVING), self.authority)
-            return
-        with Client(server, self.authority) as client:
-            client.check()
-            client.fetch_providers(self.email())
+            calls.need_page(server, calls.check(), self.authority)
+        else:
+            with Client(server, self.authority) as client:
+                client.check()
+                client.fetch_providers(self.email)
+        self.tell(f"  {name}: {h2load.agreed_tls(server, calls.check().write(self.home))}")
 
     def _pages(self) -> Path:
         """What nghttpd sends back: as long as the true answers."""
         pages = self.home / "pages"
-        answers = ((calls.check(), calls.SERVING), (calls.fetch_providers(self.email()), calls.REGISTERED))
-        for call, answer in answers:
+        for call in (calls.check(), calls.fetch_providers(self.email)):
             page = pages / call.method[1:]
             page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_bytes(calls.frame(answer))
+            page.write_bytes(calls.frame(call.answer))
         return pages
-
-    # MARK: Accounts
-
-    def email(self) -> str:
-        return f"person{self.options.accounts // 2}@example.com"
-
-    def id_token(self) -> str:
-        """Of the provider simulator, for the account of `email`, with everything as its identity in the store is."""
-        self._start_simulator()
-        number = self.options.accounts // 2
-        return self._simulate("mint", "--issuer", "google", "--subject", f"1{number:020}", "--email", self.email(),
-                              "--verified", "--hd", "example.com", "--name", f"Person {number}")
-
-    def copy_of_store(self, accounts: int) -> Path:
-        """The filled store, copied because sign-ins are written into it."""
-        filled = self.filled_store(accounts)
-        copy = self.home / "working.db"
-        self.remove_store(copy)
-        subprocess.run(["cp", "--reflink=auto", filled, copy], check=True)
-        return copy
-
-    def copy_of_running_store(self, name: str) -> Path:
-        """Taken by SQLite's own backup: the newest rows are in the log of the server that has it open."""
-        copy = self.home / name
-        self.remove_store(copy)
-        subprocess.run(["sqlite3", "-readonly", self.home / "working.db", f".backup {copy}"], check=True)
-        return copy
-
-    def remove_store(self, store: Path) -> None:
-        for path in self.home.glob(f"{store.name}*"):
-            path.unlink()
-
-    def filled_store(self, accounts: int) -> Path:
-        """The server makes the file; rows are written past it, since a million sign-ins would take hours."""
-        store = self.home / f"store-{accounts}.db"
-        done = self.home / f"store-{accounts}.filled"
-        sources = [HERE / "fill_store.py", HERE.parents[1] / "Sources/StoreSQLite/Migrations.swift"]
-        if done.exists() and all(done.stat().st_mtime > source.stat().st_mtime for source in sources):
-            return store
-        done.unlink(missing_ok=True)
-        self.remove_store(store)
-        empty = self.latchkeyd(store, "empty")
-        empty.start(self.options.server_core)
-        empty.stop()
-        self.tell(f"Filling a store with {accounts:,} accounts")
-        subprocess.run(["/usr/bin/python3", HERE / "fill_store.py", store, str(accounts), self.password_hash()],
-                       check=True)
-        done.touch()
-        return store
-
-    def password_hash(self) -> str:
-        return bounds.password_hash(
-            self.tools / "argon2id", PASSWORD, configuration.PASSWORD_MEMORY_KIB, configuration.PASSWORD_ITERATIONS)
-
-    def _start_simulator(self) -> None:
-        if self._simulator:
-            return
-        port = self.simulator_port
-        command = [sys.executable, str(HERE.parent / "simulator/simulator.py"), "serve", "--folder",
-                   str(self.home / "simulator"), "--port", str(port), "--certificate", str(self.home / "simulator.pem"),
-                   "--key", str(self.home / "simulator.key")]
-        self._simulator = Server("the provider simulator", command, port, self.home / "simulator.log")
-        self._simulator.start(self.options.client_core)
-
-    def _simulate(self, *arguments: str) -> str:
-        command = [sys.executable, HERE.parent / "simulator/simulator.py", arguments[0], "--folder",
-                   self.home / "simulator", *arguments[1:]]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def need(there: object, why: str) -> None:

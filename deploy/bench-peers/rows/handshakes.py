@@ -11,11 +11,10 @@ from stand import LATCHKEY, NGHTTPD, Stand
 
 
 def handshakes(stand: Stand) -> list[Finding]:
-    call = calls.check()
-    request = call.write(stand.home)
+    shot = calls.check().write(stand.home)
     servers = {LATCHKEY: stand.server(LATCHKEY), **stand.peers(NGHTTPD)}
     series = stand.turns({
-        name: partial(h2load.handshakes, server, call.method, request, stand.options.seconds)
+        name: partial(h2load.handshakes, server, shot, stand.options.seconds)
         for name, server in servers.items()})
     own = series.pop(LATCHKEY)
     return [Finding("Full TLS handshakes per CPU-second", own,

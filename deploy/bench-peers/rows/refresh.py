@@ -35,7 +35,7 @@ def refresh(stand: Stand) -> list[Finding]:
     callers = Callers(server, stand.authority.read_bytes(), tokens)
     batch = _changes_per_sync(server, callers, stand.options.seconds)
     stand.tell(f"  {batch} changes a commit")
-    copy = stand.copy_of_running_store("bare.db")
+    copy = stand.stores.copy_of_working("bare.db")
     bound = f"SQLite alone, {batch} changes a commit"
     try:
         series = stand.turns({
@@ -43,7 +43,7 @@ def refresh(stand: Stand) -> list[Finding]:
             bound: partial(bounds.session_updates, stand.tools / "session_updates", stand.options.server_core, copy,
                            batch, stand.options.seconds)})
     finally:
-        stand.remove_store(copy)
+        stand.stores.remove(copy)
     own, alone = series[LATCHKEY], series[bound]
     what = f"Refresh by {CALLERS} callers, calls per"
     # A commit waits for the disk, and the signature of a token costs more than the whole change of its row: so the goal
@@ -62,12 +62,12 @@ class Callers:
         self.authority = authority
         self.tokens = tokens
 
-    def load(self, seconds: float) -> Rate:
+    def load(self, seconds: int) -> Rate:
         before, begun = self.server.cpu_seconds(), time.monotonic()
         done = asyncio.run(self._all(seconds))
         return Rate(done / (self.server.cpu_seconds() - before), done / (time.monotonic() - begun))
 
-    async def _all(self, seconds: float) -> int:
+    async def _all(self, seconds: int) -> int:
         credentials = grpc.ssl_channel_credentials(self.authority)
         channels = [
             # Channels with the same options would share one connection.
@@ -93,7 +93,7 @@ class Callers:
         return count
 
 
-def _changes_per_sync(server: Server, callers: Callers, seconds: float) -> int:
+def _changes_per_sync(server: Server, callers: Callers, seconds: int) -> int:
     """A run of its own, since counting costs the server time. A checkpoint's few syncs are counted too."""
     tracer = subprocess.Popen(
         ["strace", "-f", "-c", "-e", "trace=fdatasync,fsync", "-p", str(server.pid)], stderr=subprocess.PIPE, text=True)

@@ -8,6 +8,7 @@ import calls
 import h2load
 from calls import Call, Client
 from figures import Comparison, Finding, Goal
+from h2load import Shot
 from servers import Server
 from stand import CPP, GO, LATCHKEY, NGHTTPD, PYTHON, Stand
 
@@ -23,16 +24,14 @@ def check(stand: Stand) -> list[Finding]:
 
 def fetch(stand: Stand) -> list[Finding]:
     what = f"FetchProviders, {stand.options.accounts:,} accounts, calls per CPU-second"
-    return [_beside_peers(stand, calls.fetch_providers(stand.email()), what, {CPP: Goal(2, 4), GO: Goal(1.2, 2.5)})]
+    return [_beside_peers(stand, calls.fetch_providers(stand.email), what, {CPP: Goal(2, 4), GO: Goal(1.2, 2.5)})]
 
 
 def _beside_peers(stand: Stand, call: Call, what: str, goals: dict[str, Goal]) -> Finding:
-    request = call.write(stand.home)
+    shot = call.write(stand.home)
     servers = {LATCHKEY: stand.server(LATCHKEY), **stand.peers(*PEERS)}
-    for server in servers.values():
-        stand.tell(f"  {server.title}: {h2load.agreed_tls(server, call.method, request)}")
     series = stand.turns({
-        name: partial(h2load.throughput, server, call.method, request, stand.options.seconds)
+        name: partial(h2load.throughput, server, shot, stand.options.seconds)
         for name, server in servers.items()})
     own = series.pop(LATCHKEY)
     return Finding(what, own, tuple(Comparison(each, goals.get(name, Goal())) for name, each in series.items()))
@@ -41,20 +40,19 @@ def _beside_peers(stand: Stand, call: Call, what: str, goals: dict[str, Goal]) -
 def growth(stand: Stand) -> list[Finding]:
     """The same call for an account of a small store and of one that is a thousand times as large."""
     servers: dict[str, Server] = {}
-    requests = {}
+    shots: dict[str, Shot] = {}
     try:
         for accounts in (LARGE, SMALL):
             name = f"{accounts:,} accounts"
-            server = stand.latchkeyd(stand.filled_store(accounts), f"latchkeyd-{accounts}")
+            server = stand.latchkeyd(stand.stores.filled(accounts), f"latchkeyd-{accounts}")
             servers[name] = server
             server.start(stand.options.server_core)
             email = f"person{accounts // 2}@example.com"
             with Client(server, stand.authority) as client:
                 client.fetch_providers(email)
-            requests[name] = calls.fetch_providers(email).write(stand.home / str(accounts))
-        method = calls.fetch_providers("").method
+            shots[name] = calls.fetch_providers(email).write(stand.home / str(accounts))
         large, small = stand.turns({
-            name: partial(h2load.throughput, server, method, requests[name], stand.options.seconds)
+            name: partial(h2load.throughput, server, shots[name], stand.options.seconds)
             for name, server in servers.items()}).values()
     finally:
         for server in servers.values():

@@ -17,7 +17,7 @@ START_SECONDS = 20
 
 def start(stand: Stand) -> list[Finding]:
     """The file is in the page cache; the client's connection and handshake are part of each figure."""
-    store = stand.filled_store(stand.options.accounts)
+    store = stand.stores.filled(stand.options.accounts)
     times = tuple(_start(stand, store) for _ in range(STARTS))
     what = f"Start to first answer, {stand.options.accounts:,} accounts, ms"
     return [Finding(what, Series(LATCHKEY, times), goal=Goal(300, 100, at_least=False))]
