@@ -1,4 +1,4 @@
-"""The calls that are measured, as bytes for h2load, and what a real client makes of each server's answers first."""
+"""Calls as bytes for h2load, and what a real client makes of each server's answers first."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from google.protobuf.message import Message
 from latchkey.v1 import auth_service_pb2 as auth
-from latchkey.v1 import auth_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, types_pb2
+from latchkey.v1 import auth_service_pb2_grpc
 
 from h2load import Shot
 from servers import Server, Unmeasurable
 
-PROVIDER = "google.com"
 DEADLINE_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class Call:
-    """One that is sent again and again; `answer` where every answer to it is the same."""
+    """One that is sent again and again, and what every answer to it is."""
 
     method: str
     request: Message
-    answer: Message | None = None
+    answer: Message
 
     def write(self, folder: Path) -> Shot:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / (self.method.rpartition("/")[2] + ".request")
         path.write_bytes(frame(self.request))
-        return Shot(self.method, path, len(frame(self.answer)) if self.answer else None)
+        return Shot(self.method, path, len(frame(self.answer)))
 
 
 def frame(message: Message) -> bytes:
@@ -41,7 +40,7 @@ def frame(message: Message) -> bytes:
 
 SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
 REGISTERED = auth.FetchProvidersResponse(
-    registered=True, provider_ids=["password", PROVIDER], sign_in_methods=["password", PROVIDER])
+    registered=True, provider_ids=["password", "google.com"], sign_in_methods=["password", "google.com"])
 
 
 def check() -> Call:
@@ -50,18 +49,6 @@ def check() -> Call:
 
 def fetch_providers(email: str) -> Call:
     return Call("/latchkey.v1.AuthService/FetchProviders", auth.FetchProvidersRequest(email=email), REGISTERED)
-
-
-def sign_in_by_id_token(token: str) -> Call:
-    credential = types_pb2.ProviderTokenCredential(provider_id=PROVIDER, id_token=token)
-    return Call("/latchkey.v1.AuthService/SignIn",
-                auth.SignInRequest(credential=types_pb2.Credential(provider_token=credential)))
-
-
-def sign_in_by_password(email: str, password: str) -> Call:
-    credential = types_pb2.PasswordCredential(email=email, password=password)
-    return Call("/latchkey.v1.AuthService/SignIn",
-                auth.SignInRequest(credential=types_pb2.Credential(password=credential)))
 
 
 class Client:
@@ -83,22 +70,8 @@ class Client:
             health_pb2.HealthCheckRequest(), timeout=DEADLINE_SECONDS) == SERVING)
 
     def fetch_providers(self, email: str) -> None:
-        self._need("FetchProviders", self._auth().FetchProviders(
+        self._need("FetchProviders", auth_service_pb2_grpc.AuthServiceStub(self.channel).FetchProviders(
             auth.FetchProvidersRequest(email=email), timeout=DEADLINE_SECONDS) == REGISTERED)
-
-    def sign_in(self, call: Call) -> types_pb2.Session:
-        answer = self._auth().SignIn(call.request, timeout=DEADLINE_SECONDS)
-        self._need("SignIn", answer.WhichOneof("outcome") == "session" and not answer.session.is_new_account)
-        return answer.session
-
-    def refresh(self, token: str) -> types_pb2.Session:
-        stub = session_service_pb2_grpc.SessionServiceStub(self.channel)
-        answer = stub.Refresh(session_service_pb2.RefreshRequest(refresh_token=token), timeout=DEADLINE_SECONDS)
-        self._need("Refresh", answer.session.refresh_token not in ("", token))
-        return answer.session
-
-    def _auth(self) -> auth_service_pb2_grpc.AuthServiceStub:
-        return auth_service_pb2_grpc.AuthServiceStub(self.channel)
 
     def _need(self, what: str, right: bool) -> None:
         if not right:

@@ -9,7 +9,7 @@ PASSWORD_MEMORY_KIB = 19_456
 PASSWORD_ITERATIONS = 2
 
 
-def text(port: int, store: Path, simulator_port: int) -> str:
+def text(port: int, store: Path, provider_port: int, metrics_port: int) -> str:
     return f"""{{
   listen: {{ address: "127.0.0.1", port: {port}, allow_unidentified: true }},
   tls: {{ certificate_file: "server.pem", key_file: "server.key", client_certificates: "none" }},
@@ -19,10 +19,11 @@ def text(port: int, store: Path, simulator_port: int) -> str:
   unidentified: {{ fetch_by_email: true }},
   providers: [{{ id: "google.com", issuers: ["https://accounts.google.com"], client_ids: ["google-client"],
                 algorithms: ["RS256"],
-                discovery_url: "https://127.0.0.1:{simulator_port}/google/.well-known/openid-configuration" }}],
+                discovery_url: "https://127.0.0.1:{provider_port}/google/.well-known/openid-configuration" }}],
   fetch: {{ ca_file: "authority.pem", allow_private_addresses: true }},
   passwords: {{ memory_kib: {PASSWORD_MEMORY_KIB}, iterations: {PASSWORD_ITERATIONS}, workers: 1 }},
   limits: {{ connections_per_address_max: 16384 }},
+  metrics: {{ address: "127.0.0.1", port: {metrics_port} }},
   reactors: 1,
 }}
 """

@@ -52,15 +52,6 @@ def ratio(own: Series, beside: Series) -> Ratio:
     return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
 
-def percentile(values: list[float], share: float) -> float:
-    """The smallest value that at least this share of all does not exceed (nearest rank)."""
-    if not values:
-        raise ValueError("no values")
-    ordered = sorted(values)
-    rank = -(-len(ordered) * share // 1)
-    return ordered[max(0, int(rank) - 1)]
-
-
 @dataclass(frozen=True)
 class Goal:
     must: float | None = None
@@ -83,7 +74,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: a figure of ours, and either what stands beside it or a goal of its own."""
+    """A row of the table: a figure of ours, a goal of its own where it has one, and what stands beside it."""
 
     what: str
     own: Series

@@ -18,6 +18,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--latchkeyd", type=Path, required=True)
+    parser.add_argument("--latchkey-load", type=Path, required=True)
     for name in ("--accounts", "--rounds", "--seconds", "--server-core", "--client-core"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--only", default="")
@@ -49,8 +50,8 @@ def measure(stand: Stand, names: list[str]) -> list[Finding]:
 def main() -> None:
     given = arguments()
     names = chosen(given.only, given.growth)
-    stand = Stand(Options(given.home, given.latchkeyd, given.accounts, given.rounds, given.seconds, given.server_core,
-                          given.client_core))
+    stand = Stand(Options(given.home, given.latchkeyd, given.latchkey_load, given.accounts, given.rounds, given.seconds,
+                          given.server_core, given.client_core))
     try:
         findings = measure(stand, names)
     finally:

@@ -15,20 +15,22 @@ Line = tuple[str, ...]
 
 
 def lines(findings: list[Finding]) -> list[Line]:
-    """One for each comparison; a finding without any has one that holds the figure itself to its goal."""
-    every = []
-    for finding in findings:
-        first = (finding.what, figure(finding.own, finding.digits))
-        if not finding.comparisons:
-            own = finding.own
-            spread = f"({number(min(own.values), finding.digits)}-{number(max(own.values), finding.digits)})"
-            every.append((*first, "", spread if len(own.values) > 1 else "", *goal(finding.goal, own.median)))
-        for index, each in enumerate(finding.comparisons):
-            beside = ratio(finding.own, each.beside)
-            every.append((
-                *(first if index == 0 else ("", "")), f"{each.beside.name}: {figure(each.beside, finding.digits)}",
-                quotient(beside), *goal(each.goal, beside.median)))
-    return every
+    """One that holds the figure itself to its goal, where it has one, and one for each comparison."""
+    return [line for finding in findings for line in lines_of(finding)]
+
+
+def lines_of(finding: Finding) -> list[Line]:
+    own, digits = finding.own, finding.digits
+    rests: list[Line] = []
+    if finding.goal != Goal() or not finding.comparisons:
+        spread = f"({number(min(own.values), digits)}-{number(max(own.values), digits)})"
+        rests.append(("", spread if len(own.values) > 1 else "", *goal(finding.goal, own.median)))
+    for each in finding.comparisons:
+        beside = ratio(own, each.beside)
+        rests.append((f"{each.beside.name}: {figure(each.beside, digits)}", quotient(beside),
+                      *goal(each.goal, beside.median)))
+    names = [(finding.what, figure(own, digits)), *[("", "")] * (len(rests) - 1)]
+    return [(*name, *rest) for name, rest in zip(names, rests)]
 
 
 def number(value: float, digits: int) -> str:
@@ -41,7 +43,8 @@ def figure(series: Series, digits: int) -> str:
 
 
 def quotient(value: Ratio) -> str:
-    return f"{value.median:.2f} ({value.least:.2f}-{value.most:.2f})"
+    spread = f" ({value.least:.2f}-{value.most:.2f})" if value.least != value.most else ""
+    return f"{value.median:.2f}{spread}"
 
 
 def goal(wanted: Goal, value: float) -> Line:

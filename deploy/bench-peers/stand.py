@@ -15,12 +15,12 @@ import configuration
 import h2load
 from calls import Client
 from figures import Rate, Series
-from provider import Provider
+from latchkey_load import LatchkeyLoad
+from people import PASSWORD, People, addresses, email
 from servers import Server, Unmeasurable, free_port
 from stores import Stores
 
 PEERS = Path(__file__).resolve().parent / "peers"
-PASSWORD = "correct horse battery staple"
 LATCHKEY, CPP, GO, PYTHON, NGHTTPD = "Latchkey", "gRPC C++", "grpc-go", "Python grpcio", "nghttpd, a constant"
 
 
@@ -28,6 +28,7 @@ LATCHKEY, CPP, GO, PYTHON, NGHTTPD = "Latchkey", "gRPC C++", "grpc-go", "Python 
 class Options:
     home: Path
     latchkeyd: Path
+    latchkey_load: Path
     accounts: int
     rounds: int
     seconds: int
@@ -41,8 +42,10 @@ class Stand:
         self.home = options.home
         self.authority = self.home / "authority.pem"
         self.tools = self.home / "peers"
-        self.provider = Provider(self.home, options.client_core)
+        self.load = LatchkeyLoad(options.latchkey_load, self.authority)
+        self.metrics_port = free_port()
         self.stores = Stores(self.home, self._make_empty, self.password_hash)
+        self.people = People(self.home, options.client_core, self.stores, options.accounts)
         self._servers: dict[str, Server] = {}
         # The load is made here and by children of this process; servers are sent to their own core.
         os.sched_setaffinity(0, {options.client_core})
@@ -60,18 +63,15 @@ class Stand:
                       + ", ".join(f"{name} {values[-1].per_cpu_second:,.0f}" for name, values in rates.items()))
         return {name: Series.of(name, values) for name, values in rates.items()}
 
-    # MARK: The account that calls are about
-
-    @property
-    def number(self) -> int:
-        return self.options.accounts // 2
+    # MARK: Accounts
 
     @property
     def email(self) -> str:
-        return f"person{self.number}@example.com"
+        return email(self.options.accounts // 2)
 
-    def id_token(self) -> str:
-        return self.provider.id_token(self.number)
+    @property
+    def addresses(self) -> str:
+        return addresses(self.options.accounts)
 
     def password_hash(self) -> str:
         return bounds.password_hash(
@@ -101,13 +101,13 @@ class Stand:
     def stop(self) -> None:
         for server in self._servers.values():
             server.stop()
-        self.provider.stop()
+        self.people.stop()
 
-    def latchkeyd(self, store: Path, name: str) -> Server:
+    def latchkeyd(self, store: Path, name: str, metrics_port: int = 0) -> Server:
         """One of our own on this store, not started yet."""
         port = free_port()
         file = self.home / f"{name}.json5"
-        file.write_text(configuration.text(port, store, self.provider.server.port))
+        file.write_text(configuration.text(port, store, self.people.simulator.port, metrics_port))
         return Server(LATCHKEY, [str(self.options.latchkeyd), "--config", str(file)], port, self.home / f"{name}.log")
 
     def _make_empty(self, store: Path) -> None:
@@ -119,7 +119,7 @@ class Stand:
         port = free_port()
         arguments = [str(self.home), str(port), str(self.options.accounts)]
         if name == LATCHKEY:
-            return self.latchkeyd(self.stores.fresh(self.options.accounts), "latchkeyd")
+            return self.latchkeyd(self.stores.fresh(self.options.accounts), "latchkeyd", self.metrics_port)
         if name == NGHTTPD:
             need(shutil.which("nghttpd"), "nghttpd is not installed")
             command = ["nghttpd", "-n1", "-d", str(self._pages()), "--trailer=grpc-status: 0", str(port),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from figures import Finding
-from rows import handshakes, refresh, roads, sign_in, start
+from rows import handshakes, memory, refresh, roads, sign_in, start
 from stand import Stand
 
 Row = Callable[[Stand], list[Finding]]
@@ -19,5 +19,6 @@ ROWS: dict[str, Row] = {
     "refresh": refresh.refresh,
     "growth": roads.growth,
     "handshakes": handshakes.handshakes,
+    "memory": memory.memory,
     "start": start.start,
 }

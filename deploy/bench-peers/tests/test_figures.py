@@ -1,10 +1,10 @@
-"""Ratios, percentiles and goals."""
+"""Ratios and goals."""
 
 from __future__ import annotations
 
 import pytest
 
-from figures import Goal, Rate, Ratio, Series, percentile, ratio
+from figures import Goal, Rate, Ratio, Series, ratio
 
 
 def test_a_ratio_is_taken_round_by_round_and_not_between_medians() -> None:
@@ -22,16 +22,6 @@ def test_a_series_keeps_cpu_time_and_clock_apart() -> None:
     series = Series.of("own", [Rate(10.0, 1.0), Rate(30.0, 3.0), Rate(20.0, 2.0)])
     assert (series.median, series.by_the_clock().median) == (20.0, 2.0)
     assert series.by_cpu_time() == Series("own", (10.0, 30.0, 20.0))
-
-
-@pytest.mark.parametrize(("count", "rank"), [(1, 1), (99, 99), (100, 99), (101, 100), (200, 198), (201, 199)])
-def test_the_99th_percentile_is_the_smallest_value_that_99_of_100_do_not_exceed(count: int, rank: int) -> None:
-    assert percentile([float(value) for value in range(count, 0, -1)], 0.99) == rank
-
-
-def test_no_values_have_no_percentile() -> None:
-    with pytest.raises(ValueError):
-        percentile([], 0.99)
 
 
 @pytest.mark.parametrize(("value", "reached"), [(5.0, "aim"), (4.99, "must"), (3.0, "must"), (2.99, "missed")])

@@ -6,6 +6,7 @@ import pytest
 
 import bounds
 import h2load
+import metrics
 from servers import Unmeasurable
 
 SUMMARY = """finished in 2.00s, 106920.00 req/s, 5.10MB/s
@@ -24,22 +25,13 @@ def test_h2loads_answered_calls_are_counted() -> None:
 def test_a_run_with_an_unanswered_call_is_no_measurement(done: int, succeeded: int, failed: int) -> None:
     summary = SUMMARY.format(total=900, done=done, succeeded=succeeded, failed=failed, data=0)
     with pytest.raises(Unmeasurable, match="Latchkey: not every call was answered"):
-        h2load.parse_summary(summary, "Latchkey", answer_bytes=None)
+        h2load.parse_summary(summary, "Latchkey", answer_bytes=51)
 
 
 def test_an_answer_of_another_length_is_no_measurement() -> None:
     summary = SUMMARY.format(total=800, done=800, succeeded=800, failed=0, data=799 * 51)
     with pytest.raises(Unmeasurable, match="some of 800 answers are not of 51 bytes"):
         h2load.parse_summary(summary, "Latchkey", answer_bytes=51)
-
-
-def test_h2loads_log_holds_microseconds() -> None:
-    assert h2load.parse_log(["1700000000000000\t200\t1500\n", "1700000000000001\t200\t250\n"]) == [1.5, 0.25]
-
-
-def test_a_log_with_another_status_is_no_measurement() -> None:
-    with pytest.raises(Unmeasurable):
-        h2load.parse_log(["1700000000000000\t503\t1500\n"])
 
 
 def test_the_cryptographic_bound_is_one_verification_and_one_signature() -> None:
@@ -49,3 +41,14 @@ def test_the_cryptographic_bound_is_one_verification_and_one_signature() -> None
 def test_another_print_of_openssl_speed_is_refused() -> None:
     with pytest.raises(Unmeasurable):
         bounds.parse_speed("+F2:2:2048:3660.3:60000.0\n")
+
+
+def test_samples_without_labels_are_read_by_name() -> None:
+    text = """# HELP commits Transactions.
+# TYPE commits histogram
+commits_bucket{le="1"} 3
+commits_sum 70
+commits_count 5
+resident 1.5e+06
+"""
+    assert metrics.parse(text) == {"commits_sum": 70, "commits_count": 5, "resident": 1.5e6}

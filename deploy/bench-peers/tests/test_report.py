@@ -29,6 +29,13 @@ def test_a_figure_without_comparison_is_held_to_its_own_goal_and_shows_its_sprea
     assert report.lines([START]) == [("Start, ms", "95.0", "", "(90.0-110.0)", "≤ 300", "≤ 100", "aim")]
 
 
+def test_a_figure_with_a_goal_of_its_own_can_have_others_beside_it() -> None:
+    memory = Finding("KiB", Series("Latchkey", (18.0,)), (Comparison(Series("nghttpd", (24.0,))),),
+                     Goal(30, 20, at_least=False))
+    assert report.lines([memory]) == [
+        ("KiB", "18", "", "", "≤ 30", "≤ 20", "aim"), ("", "", "nghttpd: 24", "0.75", "", "", "")]
+
+
 def test_a_single_figure_without_goal_is_only_recorded() -> None:
     assert report.lines([ALONE]) == [("Allocations a call", "6", "", "", "", "", "")]
 
