@@ -124,6 +124,12 @@ package struct JSONLines: LogHandler {
     }
   }
 
+  static func rfc3339(_ millis: Int64) -> String {
+    var text: [UInt8] = []
+    append(rfc3339: millis, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// Days are counted from 0000-03-01, so that a leap day is the last of its year.
   static func append(rfc3339 millis: Int64, to line: inout [UInt8]) {
     let days = (millis >= 0 ? millis : millis - 86_399_999) / 86_400_000
