@@ -263,12 +263,15 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _, _, name, nameBytes, value, valueBytes, _, context in
+      var isFaulty = false
       unsafe withSink(context) {
         unsafe $0.field(
           name: UnsafeBufferPointer(start: name, count: nameBytes),
           value: UnsafeBufferPointer(start: value, count: valueBytes))
+        isFaulty = $0.fault != nil
       }
-      return 0
+      // Nobody asks for the rest of the block: nghttp2 reads it without calling.
+      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in

@@ -49,6 +49,13 @@ internal import CNghttp2
     return body
   }
 
+  /// Takes a part of it.
+  package func takeBody(most: Int) -> [UInt8] {
+    guard body.count > most else { return takeBody() }
+    defer { body.removeFirst(most) }
+    return Array(body[..<most])
+  }
+
   func queue(_ bytes: [UInt8]) {
     if outOffset == out.count {
       out = bytes
