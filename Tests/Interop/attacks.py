@@ -24,6 +24,7 @@ FETCH, SIGN_IN = "/latchkey.v1.AuthService/FetchProviders", "/latchkey.v1.AuthSe
 REFLECT = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 LIST_SERVICES = message(b"\x3a\x01*")
 
+
 # Slowly.
 
 
@@ -268,7 +269,7 @@ def greedy_clients(attacker: Attacker) -> None:
 
 
 def main(name: str, port: int) -> None:
-    os.nice(19)
+    os.nice(5)
     attacker = Attacker(port)
     for line in sys.stdin:
         attacker.until, attacker.met = time.monotonic() + float(line), Counter()
