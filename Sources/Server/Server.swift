@@ -26,13 +26,17 @@ package final class Server: Sendable {
   private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
+  private let certificates: CertificateWatch
+  private let watchingCertificates: Task<Void, Never>
 
   /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
   package init(_ settings: Settings, log: Log) async throws {
     self.settings = settings
     self.log = log
     try settings.checkFiles()
-    let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
+    let tls = try Server.naming("tls") {
+      try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
+    }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
     self.store = store
@@ -61,6 +65,8 @@ package final class Server: Sendable {
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
     sweeping = Server.sweep(store, log)
+    certificates = CertificateWatch(tls: tls, log: log)
+    watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
     start(shared, listening)
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
   }
@@ -91,6 +97,9 @@ package final class Server: Sendable {
     }
   }
 
+  /// Takes over the files of the certificate as they are now.
+  package func reloadCertificate() { certificates.look(demanded: true) }
+
   /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
   package func drain() async {
     log.info("draining")
@@ -112,6 +121,7 @@ package final class Server: Sendable {
     }
     deadline.cancel()
     sweeping.cancel()
+    watchingCertificates.cancel()
     fetcher.close()
     await store.close()
     log.info("stopped")

@@ -25,11 +25,14 @@ package enum PeerName: Hashable, Sendable {
 /// The server's end of one TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
+  /// Another may be current by now, but libssl goes on asking this one's ticket keys.
+  private let context: TLSContext
   private var broken = false
 
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
+    self.context = context
     guard unsafe lk_tls_attach(ssl, descriptor) == 1 else { return nil }
     unsafe SSL_set_accept_state(ssl)
   }
@@ -51,6 +54,9 @@ package enum PeerName: Hashable, Sendable {
   /// Decrypted or still sealed bytes wait inside libssl, where epoll cannot see them (read-ahead is on, so SSL_pending
   /// alone would not tell).
   package var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
+
+  /// The handshake was spared its signatures by a ticket of an earlier one.
+  package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
   package var peerName: PeerName {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
