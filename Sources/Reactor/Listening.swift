@@ -38,6 +38,8 @@ package final class Listening {
     case connection(descriptor: Int32, address: String)
     /// One was there and is gone, or was turned away for want of descriptors.
     case skipped
+    /// It waits, and the system has nothing left to take it with: try again later.
+    case exhausted
     case none
   }
 
@@ -48,11 +50,16 @@ package final class Listening {
       switch -accepted {
       case EAGAIN: return .none
       case EMFILE, ENFILE:
+        guard spare >= 0 else {
+          spare = lk_eventfd()
+          return .exhausted
+        }
         lk_close(spare)
         let turnedAway = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
         if turnedAway >= 0 { lk_close(turnedAway) }
         spare = lk_eventfd()
         return .skipped
+      case ENOBUFS, ENOMEM: return .exhausted
       default: return .skipped
       }
     }

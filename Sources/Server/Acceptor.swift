@@ -51,6 +51,7 @@ final class Acceptor: ReactorDriver {
       switch listening.accept() {
       case .none: return
       case .skipped: continue
+      case .exhausted: return pause()
       case .connection(let descriptor, let address):
         guard census.enter(address) else {
           closeDescriptor(descriptor)

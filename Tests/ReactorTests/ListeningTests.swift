@@ -23,6 +23,7 @@ private func client(of port: UInt16) throws -> Int32 {
 private enum Accepted: Equatable {
   case connection(String)
   case skipped
+  case exhausted
   case none
 }
 
@@ -33,6 +34,7 @@ private func accept(_ listening: Listening) -> Accepted {
     lk_close(descriptor)
     return .connection(address)
   case .skipped: return .skipped
+  case .exhausted: return .exhausted
   case .none: return .none
   }
 }
