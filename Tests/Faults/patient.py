@@ -85,6 +85,10 @@ class Patient:
             assert code in ORDERLY_ENDS or code in TRAPS, f"the start ended with {code}: {self.said()[-2000:]}"
             assert self.said().strip(), f"the start ended with {code} and without a word"
 
+    @property
+    def is_running(self) -> bool:
+        return self.server.process is not None and self.server.process.poll() is None
+
     def start_again(self) -> None:
         """Without a failure: the database must be as sound as before. Its log is left as long as one day makes it."""
         self.server.stop()

@@ -51,6 +51,24 @@ def test_a_start_without_memory_ends_with_a_word_and_leaves_a_sound_database(
             patient.start_again()
 
 
+@pytest.mark.timeout(1800)
+def test_a_fetch_that_lacks_memory_ends_in_a_typed_answer(patient: Patient) -> None:
+    """A new process has no keys of providers; libcurl takes most of what it needs at the first fetch."""
+    def run() -> None:
+        patient.server.kill()
+        patient.try_to_launch()
+        if patient.is_running:
+            patient.live()
+
+    def check(number: int) -> None:
+        # A failed fetch is not repeated for seconds (KeyCache): a new process need not wait.
+        patient.server.stop()
+        patient.start_over()
+        patient.live_undisturbed()
+
+    assert every_failure(patient.faults, Point.MEMORY_CURL, run, check, step=step(11)) > 50
+
+
 def test_the_helper_stops_once_a_run_passes_untouched(faults: Faults) -> None:
     tried: list[int] = []
     passages = 3
