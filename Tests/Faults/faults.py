@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import mmap
-import os
 import struct
 import subprocess
 from collections.abc import Callable, Iterator

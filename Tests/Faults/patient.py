@@ -39,7 +39,7 @@ class Patient:
         for _ in range(3):
             self.day = Day(self.simulator)
             self.live_undisturbed()
-        self.wait_until(lambda: self.faults.live(Point.MEMORY_NGHTTP2) == 0)
+        assert self.wait_until(lambda: self.faults.live(Point.MEMORY_NGHTTP2) == 0)
         self.at_rest = self.held()
 
     def held(self) -> dict[Point, int]:

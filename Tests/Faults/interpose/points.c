@@ -48,6 +48,8 @@ __attribute__((constructor)) static void begin(void) {
   void *shared = mmap(NULL, POINTS * sizeof(struct point), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (shared == MAP_FAILED) abort();
   close(descriptor);
+  // What the process before this one held went with it.
+  for (int i = 0; i < POINTS; i++) atomic_store(&((struct point *)shared)[i].live, 0);
   points = shared;
 }
 
