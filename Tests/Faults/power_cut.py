@@ -30,6 +30,7 @@ import surroundings  # noqa: F401
 from checker import Check, Found, Ledger
 from faults import Faults, build
 from journal import Entry, Journal, read
+from kill_loop import guarded, together
 from people import Actor
 from processes import Server, Simulator, prepare
 
@@ -132,7 +133,7 @@ def record(folder: Path, seed: int) -> Recording:
         for actor in actors:
             actor.greet(server)
         for _ in range(CHANGES_EACH):
-            together(actors)
+            together([threading.Thread(target=guarded, args=(actor, change, actor)) for actor in actors])
         server.stop()
         server.launch()
     server.kill()
@@ -143,12 +144,8 @@ def record(folder: Path, seed: int) -> Recording:
     return Recording(made, settled([entry for path in journals for entry in read(path)[0]], made))
 
 
-def together(actors: list[Actor]) -> None:
-    threads = [threading.Thread(target=lambda actor=actor: actor.perform(actor.choose())) for actor in actors]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def change(actor: Actor) -> None:
+    actor.perform(actor.choose())
 
 
 def settled(entries: list[Entry], made: list[Record]) -> list[Entry]:
