@@ -88,5 +88,8 @@ import Testing
       }
     }
   }
-  for sample in Samples.all { try check(try #require(sample as? any Mapped & Message)) }
+  for sample in Samples.all {
+    let mirror = try #require(sample as? any Mapped & Message)
+    try check(mirror)
+  }
 }
