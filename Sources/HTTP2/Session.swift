@@ -59,8 +59,8 @@ internal import CNghttp2
     return fed == bytes.count
   }
 
-  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed, now or
-  /// when it was given something to say.
+  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed, now
+  /// or when it was given something to say.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
     guard !sink.lacksMemory else { return false }
     if !greeting.isEmpty {
