@@ -211,7 +211,9 @@ def main() -> int:
     options.add_argument("--cuts", type=int, default=20_000)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     chosen = options.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="latchkey-cuts-"))
+    # Thousands of files that nobody keeps are made there.
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="latchkey-cuts-", dir=memory if memory.is_dir() else None))
     result = cut(record(folder, chosen.seed), chosen.cuts, chosen.seed, folder)
     for violation in result.found.all[:20]:
         print(violation)
