@@ -22,7 +22,7 @@ final class Reader {
       SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
       """
     begin = try connection.prepare("BEGIN")
-    end = try connection.prepare("COMMIT")
+    end = try connection.prepare("ROLLBACK")
     accountByID = try connection.prepare("\(account) WHERE a.id = ?")
     accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
     accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
@@ -73,8 +73,8 @@ final class Reader {
     return facts
   }
 
-  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped. A read that
-  /// failed (IOERR, NOMEM) has ended it already.
+  /// Nothing is left to fail when a read transaction is rolled back: every statement is reset where it was stepped.
+  /// COMMIT would answer with the failure of an earlier read. Most failed reads (IOERR, NOMEM) have ended it already.
   func endSnapshot() {
     guard connection.isInTransaction else { return }
     do throws(Failure) {
