@@ -24,7 +24,7 @@ internal import CNghttp2
   package init?(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
-    guard let session = unsafe Session.make(sink) else { return nil }
+    guard let session = unsafe Session.make(sink, limits) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -212,7 +212,7 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ limits: SessionLimits) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
     guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
@@ -231,7 +231,8 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
-    unsafe nghttp2_option_set_max_continuations(option, 8)
+    // Behind our own count of frames: nghttp2 counts each time that it is fed a part of a frame's head, of nine bytes.
+    unsafe nghttp2_option_set_max_continuations(option, 9 * (limits.continuationsMax + 1))
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
     guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }
@@ -269,6 +270,8 @@ package struct SessionLimits: Sendable {
   package var connectionWindowBytes = 1 << 20
   package var headerListBytesMax = 16_384
   package var headerFieldsMax = 64
+  /// CONTINUATION frames of one header block (CVE-2024-28182).
+  package var continuationsMax = 8
   package var budget = Budget.Limits()
 
   package init() {}

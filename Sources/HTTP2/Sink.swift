@@ -19,6 +19,8 @@ internal import CNghttp2
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  /// CONTINUATION frames of it.
+  private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
@@ -67,11 +69,19 @@ internal import CNghttp2
 
   // MARK: Events
 
-  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
+  /// A frame's head was read.
   func beganFrame(_ header: nghttp2_frame_hd) {
-    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
-    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
-      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
+    switch UInt32(header.type) {
+    case NGHTTP2_HEADERS.rawValue:
+      continuations = 0
+      // Streams may not be opened in any other order than that of their ids.
+      guard header.stream_id < lastID, passedOver.contains(where: { $0.contains(header.stream_id) }) else { return }
+      fault = fault ?? Fault(code: .protocolError, debugData: "stream_id_going_back")
+    case NGHTTP2_CONTINUATION.rawValue:
+      continuations += 1
+      guard continuations > limits.continuationsMax else { return }
+      fault = fault ?? Fault(code: .enhanceYourCalm, debugData: "too_many_continuations")
+    default: break
     }
   }
 
