@@ -6,7 +6,7 @@
 SIGKILL loses nothing that was written, so it proves nothing about syncs. Here the server runs once, and the preloaded
 object (interpose/trace.c) writes down each write, truncation and sync of the database and its log, and when answers
 leave. A cut is then made offline: what was synced is there; each later write is lost, kept, or torn at its sectors, by
-chance. That a file exists, once made, is taken for granted.
+chance. That a file is there once it was made, and gone once it was removed, is taken for granted.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ from processes import Server, Simulator, prepare
 
 RECORD = struct.Struct("<IIQQ")
 SECTOR_BYTES = 512
-DATABASE, LOG = 0, 1
+# The files, with what their names end in. The journal is there while a new database is made.
+DATABASE, LOG, JOURNAL = range(3)
+ENDINGS = {DATABASE: "", LOG: "-wal", JOURNAL: "-journal"}
 WAYS = ("lost", "kept", "some lost", "torn")
 CLIENTS, CHANGES_EACH = 3, 60
 
 
 class Kind(IntEnum):
-    WRITE, TRUNCATE, SYNC, SENT = range(4)
+    WRITE, TRUNCATE, SYNC, SENT, UNLINK = range(5)
 
 
 @dataclass
@@ -67,13 +69,16 @@ def records(trace: bytes) -> Iterator[Record]:
 
 @dataclass
 class Disk:
-    """The two files as they are on the disk for certain, and what was done to them since their last sync."""
+    """The files as they are on the disk for certain, and what was done to them since their last sync."""
 
-    synced: dict[int, bytearray] = field(default_factory=lambda: {DATABASE: bytearray(), LOG: bytearray()})
-    unsynced: dict[int, list[Record]] = field(default_factory=lambda: {DATABASE: [], LOG: []})
+    synced: dict[int, bytearray] = field(default_factory=lambda: {file: bytearray() for file in ENDINGS})
+    unsynced: dict[int, list[Record]] = field(default_factory=lambda: {file: [] for file in ENDINGS})
 
     def apply(self, record: Record) -> None:
-        if record.kind == Kind.SYNC:
+        if record.kind == Kind.UNLINK:
+            self.synced[record.file].clear()
+            self.unsynced[record.file].clear()
+        elif record.kind == Kind.SYNC:
             for each in self.unsynced[record.file]:
                 carry_out(each, self.synced[record.file])
             self.unsynced[record.file].clear()
@@ -195,7 +200,7 @@ def cut(recording: Recording, cuts: int, seed: int, folder: Path, *, honours_syn
 
 def look(disk: Disk, way: str, chance: random.Random, ledger: Ledger, folder: Path) -> Found:
     database = folder / "cut.db"
-    for file, ending in ((DATABASE, ""), (LOG, "-wal")):
+    for file, ending in ENDINGS.items():
         database.with_name(database.name + ending).write_bytes(disk.after_cut(file, way, chance))
     database.with_name(database.name + "-shm").unlink(missing_ok=True)
     return Check(database, ledger).found

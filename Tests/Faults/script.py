@@ -46,7 +46,7 @@ class Caller:
     def __init__(self, server: Server, port: int | None = None, timeout_seconds: float = 10) -> None:
         self._timeout_seconds = timeout_seconds
         try:
-            self._connection = Connection(port or server.port, client_context(None), timeout_seconds=timeout_seconds)
+            self._connection = Connection(port or server.port, client_context(None), patience_seconds=timeout_seconds)
         except TimeoutError:
             raise
         except OSError as error:

@@ -112,6 +112,15 @@ int fdatasync(int descriptor) {
   return result;
 }
 
+int unlink(const char *path) {
+  REAL(unlink);
+  if (CALLER != MEMORY_SQLITE) return real(path);
+  begin_record();
+  int result = real(path);
+  end_unlink_record(path);
+  return result;
+}
+
 int ftruncate64(int descriptor, off64_t bytes) {
   REAL(ftruncate64);
   if (CALLER == MEMORY_SQLITE && fails(STORE_TRUNCATE)) return -1;

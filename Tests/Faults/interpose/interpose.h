@@ -47,8 +47,9 @@ bool fails(enum point_name name);
 
 // What is done to the files of the database, and when answers leave, in one order for all threads: the test makes a
 // power cut of it. Nothing is written down unless LATCHKEY_TRACE names a file.
-enum record_kind { RECORD_WRITE, RECORD_TRUNCATE, RECORD_SYNC, RECORD_SENT };
+enum record_kind { RECORD_WRITE, RECORD_TRUNCATE, RECORD_SYNC, RECORD_SENT, RECORD_UNLINK };
 
 // Between these two the caller changes the file; `descriptor` says which.
 void begin_record(void);
 void end_record(enum record_kind kind, int descriptor, const void *bytes, uint64_t count, uint64_t at);
+void end_unlink_record(const char *path);

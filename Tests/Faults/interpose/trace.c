@@ -10,7 +10,7 @@
 
 // As `RECORD` in power_cut.py reads it; the bytes of a write follow.
 struct record { uint32_t kind, file; uint64_t at, count; };
-enum file { FILE_DATABASE, FILE_LOG, FILE_OTHER };
+enum file { FILE_DATABASE, FILE_LOG, FILE_JOURNAL, FILE_OTHER };
 
 static int trace = -1;
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
@@ -26,27 +26,40 @@ static bool ends(const char *text, const char *ending) {
   return length >= most && strcmp(text + length - most, ending) == 0;
 }
 
+static enum file file_named(const char *path) {
+  if (ends(path, ".db")) return FILE_DATABASE;
+  if (ends(path, ".db-wal")) return FILE_LOG;
+  return ends(path, ".db-journal") ? FILE_JOURNAL : FILE_OTHER;
+}
+
 static enum file file_of(int descriptor) {
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return FILE_OTHER;
   path[length] = 0;
-  if (ends(path, ".db")) return FILE_DATABASE;
-  return ends(path, ".db-wal") ? FILE_LOG : FILE_OTHER;
+  return file_named(path);
 }
 
 void begin_record(void) {
   if (trace >= 0) pthread_mutex_lock(&order);
 }
 
+static void put(enum record_kind kind, enum file file, const void *bytes, uint64_t count, uint64_t at) {
+  struct record record = {kind, file, at, count};
+  struct iovec parts[] = {{&record, sizeof record}, {(void *)bytes, bytes ? count : 0}};
+  if (writev(trace, parts, 2) < 0) abort();
+}
+
 void end_record(enum record_kind kind, int descriptor, const void *bytes, uint64_t count, uint64_t at) {
   if (trace < 0) return;
   enum file file = kind == RECORD_SENT ? FILE_OTHER : file_of(descriptor);
-  if (kind == RECORD_SENT || file != FILE_OTHER) {
-    struct record record = {kind, file, at, count};
-    struct iovec parts[] = {{&record, sizeof record}, {(void *)bytes, bytes ? count : 0}};
-    if (writev(trace, parts, 2) < 0) abort();
-  }
+  if (kind == RECORD_SENT || file != FILE_OTHER) put(kind, file, bytes, count, at);
+  pthread_mutex_unlock(&order);
+}
+
+void end_unlink_record(const char *path) {
+  if (trace < 0) return;
+  if (file_named(path) != FILE_OTHER) put(RECORD_UNLINK, file_named(path), NULL, 0, 0);
   pthread_mutex_unlock(&order);
 }
