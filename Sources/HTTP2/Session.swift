@@ -17,6 +17,8 @@ internal import CNghttp2
   private let limits: SessionLimits
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
+  /// Why the connection was ended from our side.
+  package private(set) var fault: Fault?
   /// The first GOAWAY of a shutdown is to be followed by a PING.
   private var pingsAfterNotice = false
 
@@ -168,6 +170,7 @@ internal import CNghttp2
 
   /// GOAWAY, then the end as soon as it is written.
   package func terminate(_ fault: Fault) {
+    self.fault = fault
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
     let text = Array(fault.debugData.utf8)
     unsafe nghttp2_submit_goaway(

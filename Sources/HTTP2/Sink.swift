@@ -7,6 +7,8 @@ internal import CNghttp2
   /// PINGs of the peer, and answers to ours, since the last look.
   package var pingsReceived = 0
   package var pingAcknowledged = false
+  /// Streams that were refused as one too many, since the last look.
+  package var streamsRefused = 0
   /// Open streams.
   package private(set) var streamCount = 0
   /// A HEADERS or DATA frame left since the last look: by gRFC A8 it forgives pings.
@@ -87,6 +89,7 @@ internal import CNghttp2
     noteOrder(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
+      streamsRefused += 1
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
       unsafe nghttp2_submit_rst_stream(

@@ -36,8 +36,10 @@ package final class Listening {
 
   package enum Accepted {
     case connection(descriptor: Int32, address: String)
-    /// One was there and is gone, or was turned away for want of descriptors.
+    /// One was there and is gone.
     case skipped
+    /// One was turned away for want of descriptors.
+    case turnedAway
     case none
   }
 
@@ -52,7 +54,7 @@ package final class Listening {
         let turnedAway = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
         if turnedAway >= 0 { lk_close(turnedAway) }
         spare = lk_eventfd()
-        return .skipped
+        return .turnedAway
       default: return .skipped
       }
     }

@@ -14,16 +14,18 @@ final class Acceptor: ReactorDriver {
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
   private let census: Census
   private let limits: Limits
+  private let metrics: ServerMetrics
   private var paused = false
 
   init(
     _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
-    census: Census, limits: Limits
+    census: Census, limits: Limits, metrics: ServerMetrics
   ) throws {
     self.listening = listening
     self.workers = workers
     self.census = census
     self.limits = limits
+    self.metrics = metrics
     reactor = try Reactor(mailbox: mailbox)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
   }
@@ -51,11 +53,14 @@ final class Acceptor: ReactorDriver {
       switch listening.accept() {
       case .none: return
       case .skipped: continue
+      case .turnedAway: metrics.refused(.descriptors)
       case .connection(let descriptor, let address):
-        guard census.enter(address) else {
+        if let limit = census.enter(address) {
+          metrics.refused(limit)
           closeDescriptor(descriptor)
           continue
         }
+        metrics.accepts()
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
         worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
@@ -70,6 +75,7 @@ final class Acceptor: ReactorDriver {
 
   private func pause() {
     guard !paused else { return }
+    metrics.refused(.newcomers)
     paused = true
     watch(false)
     reactor.startTimer(Acceptor.listenerTicket, kind: 0, delayMillis: Acceptor.pauseMillis)
@@ -100,14 +106,15 @@ final class Census: Sendable {
     perAddressMax = limits.connectionsPerAddressMax
   }
 
-  /// False: one too many.
-  func enter(_ address: String) -> Bool {
+  /// The limit that keeps the connection out; nil: it is in.
+  func enter(_ address: String) -> Refused? {
     counts.withLock { counts in
       let held = counts.byAddress[address, default: 0]
-      guard counts.total < connectionsMax, held < perAddressMax else { return false }
+      guard counts.total < connectionsMax else { return .connections }
+      guard held < perAddressMax else { return .connectionsPerAddress }
       counts.total += 1
       counts.byAddress[address] = held + 1
-      return true
+      return nil
     }
   }
 

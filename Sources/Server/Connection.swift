@@ -44,6 +44,8 @@ final class Connection {
   var streamingCalls = 0
   /// Those of them that a drain waits for.
   var holdingCalls = 0
+  /// As the meter has them.
+  var meteredStreams = 0
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   var isLeftOver = false
@@ -75,6 +77,7 @@ final class Connection {
       case .name(let name): certificateName = name
       case .unusable: certificateName = ""
       }
+      worker.metrics.handshake(channel.isResumed ? .resumed : .full)
       guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
       self.session = session
       scheduleLife()
@@ -83,8 +86,11 @@ final class Connection {
       readPhase()
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
-    case .closed: close()
+    case .closed:
+      worker.metrics.handshake(.closed)
+      close()
     case .failed(let why):
+      worker.metrics.handshake(.failed(channel.fault ?? .other))
       worker.log.debug("handshake failed", ["address": address, "why": why])
       close()
     }
@@ -100,6 +106,7 @@ final class Connection {
       // A client that does not take what we say is not listened to either.
       guard session.queuedFrames <= worker.limits.queuedFramesMax else {
         isMuted = true
+        worker.metrics.refused(.unreadFrames)
         return worker.touch(self)
       }
       switch unsafe channel.read(into: worker.readBuffer) {
@@ -148,11 +155,13 @@ final class Connection {
       follow(call, call.received(body, ended: stream.ended), session)
     }
     if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
+    meterStreams(session.sink)
     return begun
   }
 
   private func begin(_ stream: HTTP2.Stream, _ session: Session) {
     if stream.headersTooLarge {
+      worker.metrics.refused(.headerList)
       return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
     }
     var reader = HeadReader()
@@ -167,15 +176,19 @@ final class Connection {
     }
     do {
       let caller = try admitted(head, to: method)
-      let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
-      try call.admit(methodNumber: number)
+      let call = ServerCall(
+        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+      try call.admit()
       if call.isStreaming {
         guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
-          return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
+          worker.metrics.refused(.streamingCalls)
+          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
+          return refuse(stream, refusal, session, method: number)
         }
         streamingCalls += 1
       }
       callCount += 1
+      worker.meter.began(number)
       if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
@@ -184,7 +197,10 @@ final class Connection {
         finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
       }
     } catch {
-      session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      worker.meter.refused(number, status.code)
+      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
     }
   }
 
@@ -203,8 +219,10 @@ final class Connection {
     switch step {
     case .wait: break
     case .refuse(let refusal):
-      call.stage = .answered
-      refuse(call.stream, refusal, session)
+      // The one thing in a message's head that is judged by a limit.
+      if refusal.status.code == .resourceExhausted { worker.metrics.refused(.messageBytes) }
+      settle(call, refusal.status.code)
+      say(refusal, on: call.stream, session)
     case .ready(let message):
       call.stage = .ready
       worker.decideLater(self, call, message)
@@ -212,7 +230,13 @@ final class Connection {
     }
   }
 
-  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session) {
+  /// A call that ends with its head. `method`: nil where it is none of ours.
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
+    worker.meter.refused(method, refusal.status.code)
+    say(refusal, on: stream, session)
+  }
+
+  private func say(_ refusal: Refusal, on stream: HTTP2.Stream, _ session: Session) {
     if refusal.form == .reset {
       session.reset(stream, .internalError)
     } else {
@@ -230,7 +254,9 @@ final class Connection {
       }
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
-      finish(call, Failures.status(of: error, arena: worker.arena), session)
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      finish(call, status, session)
     }
   }
 
@@ -241,12 +267,13 @@ final class Connection {
     }
     for message in step.messages { session.send(call.stream, message) }
     if step.isLast {
-      call.stage = .answered
+      settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
     if call.stream.unsentBytes > worker.limits.unsentBytesMax {
-      call.stage = .answered
+      worker.metrics.refused(.unsentBytes)
+      settle(call, .resourceExhausted)
       session.reset(call.stream, .enhanceYourCalm)
     }
     life.used(nowMillis: worker.nowMillis)
@@ -269,7 +296,7 @@ final class Connection {
   /// A unary call's answer, if anyone still listens.
   func answer(_ call: ServerCall, _ message: [UInt8]) {
     guard let session, call.stage != .answered else { return }
-    call.stage = .answered
+    settle(call, .ok)
     session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
@@ -281,7 +308,7 @@ final class Connection {
   }
 
   func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
-    call.stage = .answered
+    settle(call, status.code)
     if call.headSent {
       session.finish(call.stream, PreparedHeaders(status.fields))
     } else {
@@ -345,7 +372,9 @@ final class Connection {
       // A call and its stream hold each other, also where the stream has closed and nobody has looked since.
       for stream in session.sink.takeTouched() { release(stream) }
       session.sink.forEachStream(release)
+      if let fault = session.fault { worker.metrics.terminated(fault) }
     }
+    worker.meter.streams(-meteredStreams)
     worker.closed(self)
   }
 }

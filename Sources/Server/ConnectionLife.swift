@@ -31,9 +31,28 @@ extension Connection {
       // A commit that was taken up goes through, and its answer is sent.
       guard call.context.fate.cancel() else { return }
       finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
+    case .receiving:
+      worker.metrics.refused(.requestTime)
+      finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
     case .answered: break
     }
+  }
+
+  /// The call has its outcome, whether anyone still hears of it or not.
+  func settle(_ call: ServerCall, _ code: Status.Code) {
+    guard call.stage != .answered else { return }
+    call.stage = .answered
+    worker.meter.ended(call.number, code, begunNanos: call.isStreaming ? nil : call.begunNanos)
+  }
+
+  /// Brings the meter up to what the session has seen.
+  func meterStreams(_ sink: Sink) {
+    if sink.streamCount != meteredStreams {
+      worker.meter.streams(sink.streamCount - meteredStreams)
+      meteredStreams = sink.streamCount
+    }
+    for _ in 0..<sink.streamsRefused { worker.metrics.refused(.streams) }
+    sink.streamsRefused = 0
   }
 
   func ended(_ call: ServerCall) {
@@ -41,7 +60,7 @@ extension Connection {
     if call.isStreaming { streamingCalls -= 1 }
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
-    call.stage = .answered
+    settle(call, .cancelled)
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
   }

@@ -26,10 +26,12 @@ final class Shared: Sendable {
   let tls: TLSContext
   let store: any Store
   let log: Log
+  let metrics: ServerMetrics
   let census: Census
 
   init(
-    limits: Limits, methods: [Method], callers: CallerTable, tls: TLSContext, store: any Store, log: Log
+    limits: Limits, methods: [Method], callers: CallerTable, tls: TLSContext, store: any Store, log: Log,
+    metrics: ServerMetrics
   ) {
     self.limits = limits
     self.methods = MethodTable(methods.enumerated().map { ($1.path, ($0, $1)) })
@@ -37,6 +39,7 @@ final class Shared: Sendable {
     self.tls = tls
     self.store = store
     self.log = log
+    self.metrics = metrics
     census = Census(limits)
   }
 }
@@ -64,6 +67,7 @@ final class Load: Sendable {
   let arena: Arena
   let readBuffer: UnsafeMutableRawBufferPointer
   let shared: Shared
+  let meter: CallMeter
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load
@@ -74,8 +78,9 @@ final class Load: Sendable {
   private var undecided: [(Connection, ServerCall, Message)] = []
   private var draining = false
 
-  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load) throws {
+  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load, meter: CallMeter) throws {
     self.shared = shared
+    self.meter = meter
     self.mailbox = mailbox
     self.load = load
     reactor = try Reactor(mailbox: mailbox)
@@ -93,8 +98,10 @@ final class Load: Sendable {
   }
 
   var nowMillis: Int64 { reactor.nowMillis }
+  var nowNanos: Int64 { reactor.nowNanos }
   var limits: Limits { shared.limits }
   var log: Log { shared.log }
+  var metrics: ServerMetrics { shared.metrics }
 
   // MARK: The turn
 
@@ -106,7 +113,7 @@ final class Load: Sendable {
     guard let connection = connection(ticket) else { return }
     switch kind {
     case Worker.lifeTimer: connection.lifeFired()
-    case Worker.handshakeTimer: if connection.isHandshaking { connection.close() }
+    case Worker.handshakeTimer: if connection.isHandshaking { handshakeTookTooLong(connection) }
     default: connection.deadlineFired(streamID: Int32(kind))
     }
   }
@@ -160,6 +167,7 @@ final class Load: Sendable {
       index += 1
     }
     touched.removeAll(keepingCapacity: true)
+    meter.endTurn()
   }
 
   /// A connection adopted after the decisions of a turn can bring calls at once.
@@ -176,8 +184,7 @@ final class Load: Sendable {
         launch(work, connection.ticket, call.stream.id)
       }
     } catch {
-      note(error, call)
-      connection.fail(call, Failures.status(of: error, arena: arena))
+      fail(call, error, on: connection)
     }
   }
 
@@ -201,14 +208,15 @@ final class Load: Sendable {
     case .success(let message):
       log.call(call.context, outcome: "OK")
       connection.answer(call, message.encode(arena: arena))
-    case .failure(let error):
-      note(error, call)
-      connection.fail(call, Failures.status(of: error, arena: arena))
+    case .failure(let error): fail(call, error, on: connection)
     }
   }
 
-  private func note(_ error: any Error, _ call: ServerCall) {
+  private func fail(_ call: ServerCall, _ error: any Error, on connection: Connection) {
+    let status = Failures.status(of: error, arena: arena)
     log.call(call.context, error: error)
+    metrics.failed(error, status.code)
+    connection.fail(call, status)
   }
 
   // MARK: For connections
@@ -290,6 +298,12 @@ final class Load: Sendable {
     startTimer(connection, kind: Worker.handshakeTimer, delayMillis: limits.handshakeMillis)
     // The client hello is often here already.
     connection.ready(readable: true, writable: false)
+  }
+
+  private func handshakeTookTooLong(_ connection: Connection) {
+    metrics.handshake(.timedOut)
+    metrics.refused(.handshake)
+    connection.close()
   }
 
   private func stopWhenEmpty() {

@@ -24,6 +24,8 @@ package enum PeerName: Hashable, Sendable {
 @safe package final class Channel {
   private let ssl: OpaquePointer
   private var broken = false
+  /// Why the last step failed.
+  package private(set) var fault: HandshakeFault?
 
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
@@ -50,6 +52,9 @@ package enum PeerName: Hashable, Sendable {
   /// alone would not tell).
   package var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
+  /// The handshake was spared its signatures by a ticket of an earlier one.
+  package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
+
   package var peerName: PeerName {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
       let bytes = unsafe lk_tls_peer_name(ssl, text.baseAddress, Int32(text.count))
@@ -74,6 +79,7 @@ package enum PeerName: Hashable, Sendable {
       return .closed
     default:
       broken = true
+      fault = HandshakeFault(UInt(result.error))
       return .failed(describe(UInt(result.error)))
     }
   }

@@ -44,6 +44,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
                 "client_certificates": wanted["client_certificates"]},
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
+        "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
     path = folder / f"config-{port}.json5"
