@@ -26,6 +26,8 @@ package final class Server: Sendable {
   private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
+  private let certificates: CertificateWatch
+  private let watchingCertificates: Task<Void, Never>
   private let endpointMailbox: Mailbox<MetricsEndpoint.Letter>
 
   /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
@@ -34,7 +36,9 @@ package final class Server: Sendable {
     self.log = log
     let metrics = ServerMetrics(registry)
     try settings.checkFiles()
-    let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
+    let tls = try Server.naming("tls") {
+      try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
+    }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath, observer: metrics) }
     self.store = store
@@ -64,9 +68,11 @@ package final class Server: Sendable {
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
     sweeping = Server.sweep(store, log, metrics)
+    certificates = CertificateWatch(tls: tls, log: log)
+    watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
     let calls = CallMetrics(methods, reactors: count)
     endpointMailbox = try Mailbox()
-    report(calls, to: registry, store, passwords)
+    report(calls, to: registry, tls, store, passwords)
     try startEndpoint(metrics)
     start(shared, listening, calls)
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
@@ -100,12 +106,14 @@ package final class Server: Sendable {
   }
 
   private func report(
-    _ calls: CallMetrics, to registry: MetricsRegistry, _ store: SQLiteStore, _ passwords: PasswordDesk
+    _ calls: CallMetrics, to registry: MetricsRegistry, _ tls: CurrentContext, _ store: SQLiteStore,
+    _ passwords: PasswordDesk
   ) {
     calls.report(to: registry)
     let (workers, fetcher) = (workers, fetcher)
     let gauges = Gauges(registry: registry)
     gauges.reportProcess()
+    gauges.reportCertificate(tls)
     gauges.reportConnections(workers)
     gauges.reportQueues([
       ("fetches", { fetcher.waitingCount }), ("passwords", { passwords.queued }),
@@ -131,6 +139,9 @@ package final class Server: Sendable {
     log.info("metrics", ["address": "\(settings.metricsAddress):\(socket.port)"])
   }
 
+  /// Takes over the files of the certificate as they are now.
+  package func reloadCertificate() { certificates.look(demanded: true) }
+
   /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
   package func drain() async {
     log.info("draining")
@@ -152,6 +163,7 @@ package final class Server: Sendable {
     }
     deadline.cancel()
     sweeping.cancel()
+    watchingCertificates.cancel()
     fetcher.close()
     await store.close()
     endpointMailbox.post(.stop)

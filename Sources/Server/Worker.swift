@@ -23,14 +23,14 @@ final class Shared: Sendable {
   let limits: Limits
   let methods: MethodTable<(number: Int, method: Method)>
   let callers: CallerTable
-  let tls: TLSContext
+  let tls: CurrentContext
   let store: any Store
   let log: Log
   let metrics: ServerMetrics
   let census: Census
 
   init(
-    limits: Limits, methods: [Method], callers: CallerTable, tls: TLSContext, store: any Store, log: Log,
+    limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store, log: Log,
     metrics: ServerMetrics
   ) {
     self.limits = limits
@@ -277,7 +277,7 @@ final class Load: Sendable {
   /// The census counted it already; `load` too.
   private func adopt(_ descriptor: Int32, _ address: String) {
     defer { load.newcomers.subtract(1, ordering: .relaxed) }
-    guard !draining, let channel = Channel(shared.tls, descriptor: descriptor) else {
+    guard !draining, let channel = Channel(shared.tls.context, descriptor: descriptor) else {
       closeDescriptor(descriptor)
       load.connections.subtract(1, ordering: .relaxed)
       shared.census.left(address)

@@ -23,6 +23,8 @@ package enum PeerName: Hashable, Sendable {
 /// The server's end of one TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
+  /// Another may be current by now, but libssl goes on asking this one's ticket keys.
+  private let context: TLSContext
   private var broken = false
   /// Why the last step failed.
   package private(set) var fault: HandshakeFault?
@@ -30,6 +32,7 @@ package enum PeerName: Hashable, Sendable {
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
+    self.context = context
     guard unsafe lk_tls_attach(ssl, descriptor) == 1 else { return nil }
     unsafe SSL_set_accept_state(ssl)
   }

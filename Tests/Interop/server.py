@@ -36,12 +36,14 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
     """
     wanted = {"reflection": True, "client_certificates": "none"} | overrides
     (folder / "master.key").write_text("5a" * 32)
+    tls = {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
+           "client_ca_file": str(folder / "authority.pem"), "client_certificates": wanted["client_certificates"]}
+    if "reload_seconds" in wanted:
+        tls["reload_seconds"] = wanted["reload_seconds"]
     config = {
         "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True,
                    "reflection": wanted["reflection"]},
-        "tls": {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
-                "client_ca_file": str(folder / "authority.pem"),
-                "client_certificates": wanted["client_certificates"]},
+        "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
         "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
@@ -63,6 +65,15 @@ class Server:
     @property
     def address(self) -> str:
         return f"localhost:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"server-{self.port}.log"
+
+    def said(self, message: str) -> list[dict[str, str]]:
+        """The log's lines with this message."""
+        lines = [line for line in self.log.read_text().splitlines() if f'"message":"{message}"' in line]
+        return [json.loads(line) for line in lines]
 
     @property
     def authority(self) -> bytes:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import http.client
 import re
+import signal
 import socket
+import ssl
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -266,6 +269,22 @@ def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
     assert 0 < seen("process_cpu_seconds_total") < 600
     assert abs(seen("process_start_time_seconds") - time.time()) < 600
     assert seen("process_max_fds") > 100
+
+
+def test_the_end_of_the_certificate_and_its_reloads_are_told(
+        folder: Path, metered: Callable[..., Server]) -> None:
+    mine = folder / "metered.pem"
+    mine.write_bytes((folder / "server.pem").read_bytes())
+    server = metered(tls={"certificate_file": mine.name})
+    told = subprocess.run(["openssl", "x509", "-in", mine, "-noout", "-enddate"], capture_output=True, text=True)
+    ends = ssl.cert_time_to_seconds(told.stdout.strip().removeprefix("notAfter="))
+    assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
+    for good, result in ((True, "loaded"), (False, "refused"), (True, "loaded")):
+        before = Scrape.of(server)("latchkey_certificate_reloads_total", result=result)
+        mine.write_bytes((folder / "server.pem").read_bytes() if good else b"garbage")
+        server.signal(signal.SIGHUP)
+        eventually(server, lambda scrape: scrape("latchkey_certificate_reloads_total", result=result) == before + 1)
+        assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
 
 
 def test_metrics_are_not_served_unless_they_are_configured(server: Server) -> None:

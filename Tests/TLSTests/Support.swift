@@ -28,6 +28,13 @@ func run(_ program: String, _ arguments: [String], input: String = "/dev/null") 
   return String(decoding: said, as: UTF8.self)
 }
 
+extension TLSContext {
+  /// A context that shares its ticket keys with no other.
+  convenience init(_ settings: TLSSettings) throws(TLSError) {
+    try self.init(settings, ticketKeys: TicketKeys(nowMillis: 0), wallMillis: wallMillis())
+  }
+}
+
 /// An authority, what it signed, and what it did not; made once a run by the openssl command.
 struct Certificates {
   static let shared = Certificates()
@@ -44,6 +51,19 @@ struct Certificates {
     leaf("dns", names: "DNS:only.test,DNS:second.test,email:a@b.test")
     leaf("nameless", names: nil)
     leaf("stranger", names: "DNS:stranger.test", by: "other-authority")
+    leaf("second", names: "DNS:localhost")
+    leaf("middle", names: nil)
+    leaf("below-middle", names: "DNS:localhost", by: "middle")
+    leaf("client-only", names: "DNS:localhost", more: ["-addext", "extendedKeyUsage=clientAuth"])
+    join(["below-middle.pem", "middle.pem", "authority.pem"], into: "chain.pem")
+    join(["middle.pem", "below-middle.pem"], into: "root-first.pem")
+    join(["below-middle.pem", "authority.pem"], into: "gap.pem")
+    join(["authority.pem", "other-authority.pem"], into: "two-authorities.pem")
+    run("openssl", ["ec", "-in", path("server.key"), "-aes128", "-passout", "pass:x", "-out", path("locked.key")])
+    run(
+      "openssl",
+      ["pkcs8", "-topk8", "-in", path("server.key"), "-passout", "pass:x", "-out", path("locked-pkcs8.key")])
+    run("mkfifo", [path("pipe.pem")])
     run("openssl", ["genpkey", "-algorithm", "ED25519", "-out", path("other-kind.key")])
     write("garbage.pem", "-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
     write("empty.pem", "")
@@ -55,9 +75,13 @@ struct Certificates {
 
   private func authority(_ name: String) { make(name, []) }
 
-  private func leaf(_ name: String, names: String?, by authority: String = "authority") {
+  private func leaf(_ name: String, names: String?, by authority: String = "authority", more: [String] = []) {
     let signed = ["-CA", path(authority + ".pem"), "-CAkey", path(authority + ".key")]
-    make(name, signed + (names.map { ["-addext", "subjectAltName=" + $0] } ?? []))
+    make(name, signed + more + (names.map { ["-addext", "subjectAltName=" + $0] } ?? []))
+  }
+
+  private func join(_ names: [String], into whole: String) {
+    write(whole, run("cat", names.map(path)))
   }
 
   private func make(_ name: String, _ more: [String]) {
@@ -67,8 +91,11 @@ struct Certificates {
         + ["-subj", "/CN=" + name, "-keyout", path(name + ".key"), "-out", path(name + ".pem")] + more)
   }
 
-  private func write(_ name: String, _ text: String) {
-    let file = unsafe open(path(name), O_WRONLY | O_CREAT, 0o600)
+  private func write(_ name: String, _ text: String) { rewrite(path(name), text) }
+
+  /// In place: the file stays the same one.
+  func rewrite(_ path: String, _ text: String) {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     writeAll(Array(text.utf8), to: file)
     lk_close(file)
   }
@@ -88,6 +115,7 @@ struct Meeting: Sendable {
   /// What the handshake came to.
   var handshake = ChannelStep.wantRead
   var peerName = PeerName.none
+  var isResumed = false
   var heard: [UInt8] = []
   /// What ended the reading.
   var end = ChannelStep.wantRead
@@ -121,6 +149,7 @@ struct Meeting: Sendable {
     meeting.handshake = settle(descriptor) { channel.handshake() }
     guard case .done = meeting.handshake else { return meeting }
     meeting.peerName = channel.peerName
+    meeting.isResumed = channel.isResumed
     let welcome = Array("welcome".utf8)
     _ = settle(descriptor) { unsafe welcome.withUnsafeBytes { unsafe channel.write($0) } }
     var buffer = [UInt8](repeating: 0, count: 3)

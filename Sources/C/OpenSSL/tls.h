@@ -108,7 +108,7 @@ static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
-// Everything but certificates. 0, or the number of the step that failed.
+// Everything but certificates and tickets. 0, or the number of the step that failed.
 static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
   ERR_clear_error();
   if (!SSL_CTX_set_min_proto_version(context, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION)) return 1;
@@ -117,43 +117,20 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
   // AES-128 first: as strong as X25519 and P-256 are, and a tenth cheaper than AES-256.
   if (!SSL_CTX_set_ciphersuites(
           context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")) {
-    return 6;
+    return 3;
   }
-  if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 3;
+  if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 4;
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_PRIORITIZE_CHACHA);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  if (!SSL_CTX_set_num_tickets(context, 1)) return 4;
-  SSL_CTX_set_timeout(context, 3600);
   // Early data could be replayed, and every call here changes something or says who somebody is.
   if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_default_read_buffer_len(context, 16 * 1024 + 512);
   SSL_CTX_set_alpn_select_cb(context, lk_tls_select_alpn, NULL);
   SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
-  return 0;
-}
-
-// 0, or the number of the step that failed: 1 certificate file, 2 key file, 3 they do not belong together.
-static inline int lk_tls_use_pair(SSL_CTX *context, const char *certificate, const char *key) {
-  ERR_clear_error();
-  if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1) return 1;
-  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
-    // libssl finds a stranger here if it is of the certificate's kind, and below if it is not.
-    unsigned long error = ERR_peek_last_error();
-    return ERR_GET_LIB(error) == ERR_LIB_X509 && ERR_GET_REASON(error) == X509_R_KEY_VALUES_MISMATCH ? 3 : 2;
-  }
-  return SSL_CTX_check_private_key(context) == 1 ? 0 : 3;
-}
-static inline int lk_tls_verify_clients(SSL_CTX *context, const char *authorities, int required) {
-  ERR_clear_error();
-  if (SSL_CTX_load_verify_locations(context, authorities, NULL) != 1) return 1;
-  STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(authorities);
-  if (!names) return 2;
-  SSL_CTX_set_client_CA_list(context, names);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
   return 0;
 }
 

@@ -16,6 +16,10 @@ enum Catalogue {
     "latchkey_connections_accepted_total", .counter, "Connections that were taken in within the limits.")
   static let streams = MetricFamily("latchkey_streams", .gauge, "Open HTTP/2 streams.")
   static let handshakes = MetricFamily("latchkey_tls_handshakes_total", .counter, "TLS handshakes, by how they ended.")
+  static let certificateEnd = MetricFamily(
+    "latchkey_certificate_not_after_seconds", .gauge, "When the certificate that is served expires, as Unix time.")
+  static let certificateReloads = MetricFamily(
+    "latchkey_certificate_reloads_total", .counter, "Changes of the certificate's files, by what came of them.")
 
   static let queueLength = MetricFamily(
     "latchkey_queue_length", .gauge, "What waits now: for a password worker, the store, a fetch, a reactor.")
@@ -44,7 +48,7 @@ enum Catalogue {
 
   static let all = [
     calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes,
-    queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows, fetches,
+    certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows, fetches,
     build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
   ]
 }

@@ -1,6 +1,7 @@
 internal import Reactor
 internal import StoreSQLite
 internal import Synchronization
+internal import TLS
 
 /// What is not counted but looked at when somebody asks: the process, and what waits in it.
 struct Gauges {
@@ -18,6 +19,18 @@ struct Gauges {
     gauge(Catalogue.descriptorsMax) { ProcessUsage.now().descriptorsMax.map(Double.init) }
     let started = Double(wallMillis()) / 1_000
     gauge(Catalogue.startTime) { started }
+  }
+
+  func reportCertificate(_ tls: CurrentContext) {
+    gauge(Catalogue.certificateEnd) { Double(tls.status.certificate.notAfterMillis) / 1_000 }
+    registry.collect(Catalogue.certificateReloads) {
+      let status = tls.status
+      // The load of the start is none that could have failed.
+      return [
+        (Labels([("result", "loaded")]), .count(status.loads - 1)),
+        (Labels([("result", "refused")]), .count(status.failures)),
+      ]
+    }
   }
 
   func reportConnections(_ workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]) {
