@@ -12,20 +12,16 @@ final class Acceptor: ReactorDriver {
   private let reactor: Reactor<Acceptor>
   private let listening: Listening
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
-  private let census: Census
-  private let limits: Limits
-  private let metrics: ServerMetrics
+  private let shared: Shared
   private var paused = false
 
   init(
     _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
-    census: Census, limits: Limits, metrics: ServerMetrics
+    shared: Shared
   ) throws {
     self.listening = listening
     self.workers = workers
-    self.census = census
-    self.limits = limits
-    self.metrics = metrics
+    self.shared = shared
     reactor = try Reactor(mailbox: mailbox)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
   }
@@ -52,15 +48,16 @@ final class Acceptor: ReactorDriver {
       guard let worker = leastLoaded() else { return pause() }
       switch listening.accept() {
       case .none: return
-      case .skipped: continue
-      case .turnedAway: metrics.refused(.descriptors)
+      case .gone: continue
+      case .exhausted: return pause()
+      case .turnedAway(let address): shared.reached(.descriptors, address)
       case .connection(let descriptor, let address):
-        if let limit = census.enter(address) {
-          metrics.refused(limit)
+        if let limit = shared.census.enter(address, nowMillis: reactor.nowMillis) {
+          shared.reached(limit, address)
           closeDescriptor(descriptor)
           continue
         }
-        metrics.accepts()
+        shared.metrics.accepts()
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
         worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
@@ -69,13 +66,12 @@ final class Acceptor: ReactorDriver {
   }
 
   private func leastLoaded() -> (mailbox: Mailbox<WorkerLetter>, load: Load)? {
-    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < limits.newcomersPerReactorMax }
+    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < shared.limits.newcomersPerReactorMax }
       .min { $0.load.connections.load(ordering: .relaxed) < $1.load.connections.load(ordering: .relaxed) }
   }
 
   private func pause() {
     guard !paused else { return }
-    metrics.refused(.newcomers)
     paused = true
     watch(false)
     reactor.startTimer(Acceptor.listenerTicket, kind: 0, delayMillis: Acceptor.pauseMillis)
@@ -86,43 +82,6 @@ final class Acceptor: ReactorDriver {
       try reactor.change(listening.descriptor, Acceptor.listenerTicket, read: read, write: false)
     } catch {
       preconditionFailure("the listening socket cannot be watched: \(error)")
-    }
-  }
-}
-
-/// Who is connected: in all, and from each address.
-final class Census: Sendable {
-  private struct Counts {
-    var total = 0
-    var byAddress: [String: Int] = [:]
-  }
-
-  private let counts = Mutex(Counts())
-  private let connectionsMax: Int
-  private let perAddressMax: Int
-
-  init(_ limits: Limits) {
-    connectionsMax = limits.connectionsMax
-    perAddressMax = limits.connectionsPerAddressMax
-  }
-
-  /// The limit that keeps the connection out; nil: it is in.
-  func enter(_ address: String) -> Refused? {
-    counts.withLock { counts in
-      let held = counts.byAddress[address, default: 0]
-      guard counts.total < connectionsMax else { return .connections }
-      guard held < perAddressMax else { return .connectionsPerAddress }
-      counts.total += 1
-      counts.byAddress[address] = held + 1
-      return nil
-    }
-  }
-
-  func left(_ address: String) {
-    counts.withLock { counts in
-      counts.total -= 1
-      let held = counts.byAddress[address, default: 0] - 1
-      counts.byAddress[address] = held > 0 ? held : nil
     }
   }
 }

@@ -32,7 +32,7 @@ extension Connection {
       guard call.context.fate.cancel() else { return }
       finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
     case .receiving:
-      worker.metrics.refused(.requestTime)
+      worker.reached(.requestTime, on: self)
       finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
     case .answered: break
     }
@@ -47,12 +47,9 @@ extension Connection {
 
   /// Brings the meter up to what the session has seen.
   func meterStreams(_ sink: Sink) {
-    if sink.streamCount != meteredStreams {
-      worker.meter.streams(sink.streamCount - meteredStreams)
-      meteredStreams = sink.streamCount
-    }
-    for _ in 0..<sink.streamsRefused { worker.metrics.refused(.streams) }
-    sink.streamsRefused = 0
+    guard sink.streamCount != meteredStreams else { return }
+    worker.meter.streams(sink.streamCount - meteredStreams)
+    meteredStreams = sink.streamCount
   }
 
   func ended(_ call: ServerCall) {
@@ -61,6 +58,7 @@ extension Connection {
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     settle(call, .cancelled)
+    if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
   }
@@ -99,6 +97,13 @@ extension Connection {
     worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
   }
 
+  /// The connection's stream ids come to an end.
+  func runOut() {
+    guard life.isOpen, let session else { return }
+    perform(life.drain(nowMillis: worker.nowMillis, .streamIDs), session)
+    scheduleLife()
+  }
+
   /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
   /// told that the server goes, once the last other call is answered.
   func lifeIsOver(_ session: Session) -> Bool {
@@ -119,8 +124,8 @@ extension Connection {
     case .nothing: return
     case .ping: session.ping()
     case .announceShutdown: session.announceShutdown()
-    case .shutDown:
-      session.shutDown()
+    case .shutDown(let why):
+      session.shutDown(why)
       scheduleLife()
     case .terminate(let fault):
       worker.log.debug("connection ended", ["address": address, "why": fault.debugData])

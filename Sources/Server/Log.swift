@@ -21,6 +21,11 @@ package struct Log: Sendable {
     if logger.logLevel <= .debug { write(.debug, message(), fields()) }
   }
 
+  /// A stranger met a limit.
+  func reached(_ limit: LimitKind, _ address: String) {
+    debug("limit", ["limit": limit.rawValue, "address": address])
+  }
+
   /// A call that was more than a look-up. Look-ups answered on the spot are counted, not written.
   func call(_ context: CallContext, outcome: String) {
     guard logger.logLevel <= .info else { return }

@@ -79,7 +79,7 @@ package final class Server: Sendable {
   }
 
   private func start(_ shared: Shared, _ listening: BoundSocket, _ calls: CallMetrics) {
-    let (mailbox, workers, limits, log) = (acceptorMailbox, workers, settings.limits, log)
+    let (mailbox, workers, log) = (acceptorMailbox, workers, log)
     for (index, worker) in workers.enumerated() {
       startThread(named: "reactor-\(index)") { [self] in
         do {
@@ -94,10 +94,7 @@ package final class Server: Sendable {
     startThread(named: "acceptor") { [self] in
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
-        try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits,
-          metrics: shared.metrics
-        ).run()
+        try Acceptor(Listening(listening), mailbox: mailbox, workers: workers, shared: shared).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])
       }

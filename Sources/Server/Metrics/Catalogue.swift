@@ -3,7 +3,7 @@ enum Catalogue {
   static let calls = MetricFamily("latchkey_calls_total", .counter, "Calls that ended, by method and gRPC status.")
   static let callSeconds = MetricFamily(
     "latchkey_call_seconds", .histogram,
-    "From the turn that read the head of a unary call to the end of the turn that answered it.")
+    "From the turn in which a unary call began to the end of the turn that answered it.")
   static let callsInFlight = MetricFamily(
     "latchkey_calls_in_flight", .gauge, "Calls that have begun and not ended, by method.")
   static let failures = MetricFamily(

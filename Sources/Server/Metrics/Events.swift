@@ -1,29 +1,13 @@
 internal import Fetch
-internal import HTTP2
 internal import Store
 internal import TLS
 
 // What is counted, as closed sets: each case is a label, so no text from outside ever becomes one.
 
-/// Who or what was turned away, or made to wait.
+/// What was turned away beside what meets a `LimitKind`.
 enum Refused: String, CaseIterable {
-  case connections
-  case connectionsPerAddress = "connections_per_address"
-  /// The process has no file descriptor left.
-  case descriptors
-  case handshake
-  case headerList = "header_list"
-  case streams
-  case streamingCalls = "streaming_calls"
-  case messageBytes = "message_bytes"
   /// More parts in a message than its size excuses.
   case messageParts = "message_parts"
-  case requestTime = "request_time"
-  case unsentBytes = "unsent_bytes"
-  /// A connection is not read until it takes what we said.
-  case unreadFrames = "unread_frames"
-  /// Strangers stay in the accept queue while those before them wait for their handshake.
-  case newcomers
 
   case callerUnidentified = "caller_unidentified"
   case callerUnknown = "caller_unknown"
@@ -41,11 +25,6 @@ enum Refused: String, CaseIterable {
   case metricsConnections = "metrics_connections"
   case metricsRequest = "metrics_request"
   case metricsTime = "metrics_time"
-
-  static let tooManyPings = "too_many_pings"
-
-  /// Together with what ends a connection that is a nuisance, as its GOAWAY says it.
-  static let labels = allCases.map(\.rawValue) + Budget.Kind.allCases.map(\.rawValue) + [tooManyPings]
 }
 
 /// How a handshake ended.

@@ -79,8 +79,8 @@ final class MetricsEndpoint: ReactorDriver {
 
   private func accept() {
     switch listening.accept() {
-    case .none, .skipped: break
-    case .turnedAway: metrics.refused(.descriptors)
+    case .none, .gone, .exhausted: break
+    case .turnedAway: metrics.reached(.descriptors)
     case .connection(let descriptor, _):
       guard let slot = slots.firstIndex(where: { $0.descriptor == nil }) else {
         metrics.refused(.metricsConnections)

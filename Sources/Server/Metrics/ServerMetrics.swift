@@ -1,7 +1,6 @@
 internal import Admission
 internal import CoreMetrics
 internal import GRPC
-internal import HTTP2
 internal import Identity
 internal import Store
 internal import Wire
@@ -39,7 +38,7 @@ final class ServerMetrics: Sendable {
       registry.describe(family)
       return Meter(label: family.name, factory: registry)
     }
-    refusals = set(Catalogue.refusals, "limit", Refused.labels)
+    refusals = set(Catalogue.refusals, "limit", LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue))
     let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
     failures = set(Catalogue.failures, "reason", reasons)
     handshakes = set(Catalogue.handshakes, "result", HandshakeEnd.labels)
@@ -53,14 +52,13 @@ final class ServerMetrics: Sendable {
     sweptRows = counter(Catalogue.sweptRows)
   }
 
+  func reached(_ limit: LimitKind) { refusals.count(limit.rawValue) }
+
   func refused(_ limit: Refused) { refusals.count(limit.rawValue) }
 
   func accepts() { accepted.increment() }
 
   func handshake(_ end: HandshakeEnd) { handshakes.count(end.label) }
-
-  /// A connection that we ended: counted where it was for one nuisance too many.
-  func terminated(_ fault: Fault) { refusals.count(fault.debugData) }
 
   /// A call that failed, by what it failed of and the status that was made of it.
   func failed(_ error: any Error, _ code: Status.Code) {

@@ -1,9 +1,6 @@
 import GRPC
-import HTTP2
-import Identity
 import Reactor
 import Services
-import Store
 import Testing
 import Wire
 
@@ -110,52 +107,4 @@ private struct Counted {
   #expect(buckets == ["2"] + Array(repeating: "4", count: 14) + ["5", "6"])
   #expect(
     counted.samples("latchkey_call_seconds_sum") == ["latchkey_call_seconds_sum{method=\"a.B/One\"} 20.000450002"])
-}
-
-@Test func `what a call failed of is counted by its reason, and what that was a limit of`() {
-  let metrics = ServerMetrics(MetricsRegistry())
-  metrics.failed(Failure(.invalidLoginCredentials), .unauthenticated)
-  metrics.failed(Failure(.callerNotAllowed), .permissionDenied)
-  metrics.failed(WireError.tooLarge, .resourceExhausted)
-  metrics.failed(WireError.text(field: "someone@example.com"), .unknown)
-  metrics.failed(Unforeseen(), .internal)
-  metrics.failed(Unforeseen(), .unavailable)
-  let counted = metrics.registry.exposition().split(separator: "\n")
-    .filter { !$0.hasPrefix("#") && !$0.hasSuffix(" 0") && $0.contains("_total{") }
-  #expect(
-    counted == [
-      "latchkey_failures_total{reason=\"CALLER_NOT_ALLOWED\"} 1", "latchkey_failures_total{reason=\"INTERNAL\"} 1",
-      "latchkey_failures_total{reason=\"INVALID_FIELD\"} 1",
-      "latchkey_failures_total{reason=\"INVALID_LOGIN_CREDENTIALS\"} 1",
-      "latchkey_refusals_total{limit=\"caller_rights\"} 1", "latchkey_refusals_total{limit=\"message_parts\"} 1",
-    ])
-}
-
-private struct Unforeseen: Error {}
-
-@Test func `every label of the limits is there from the start, and none is there twice`() {
-  let text = ServerMetrics(MetricsRegistry()).registry.exposition()
-  for label in Refused.labels { #expect(text.contains("latchkey_refusals_total{limit=\"\(label)\"} 0\n")) }
-  #expect(Set(Refused.labels).count == Refused.labels.count)
-  #expect(Set(HandshakeEnd.labels).count == HandshakeEnd.labels.count)
-}
-
-@Test func `a connection that is ended for a nuisance is counted, one that is ended for another reason is not`() {
-  let metrics = ServerMetrics(MetricsRegistry())
-  metrics.terminated(Fault(code: .enhanceYourCalm, debugData: Budget.Kind.settings.rawValue))
-  metrics.terminated(Fault(code: .enhanceYourCalm, debugData: Refused.tooManyPings))
-  metrics.terminated(Fault(code: .protocolError, debugData: "stream_id_going_back"))
-  let counted = metrics.registry.exposition().split(separator: "\n")
-    .filter { $0.hasPrefix("latchkey_refusals_total") && !$0.hasSuffix(" 0") }
-  #expect(
-    counted == [
-      "latchkey_refusals_total{limit=\"too_many_pings\"} 1", "latchkey_refusals_total{limit=\"too_many_settings\"} 1",
-    ])
-}
-
-@Test func `the pings of a nuisance have the label that is counted`() {
-  var life = Life(Life.Limits(), nowMillis: 0, jitter: 0)
-  let steps = (0..<10).map { life.pinged(nowMillis: $0, callsOpen: true) }
-  let fault = steps.compactMap { if case .terminate(let fault) = $0 { fault } else { nil } }.first
-  #expect(fault?.debugData == Refused.tooManyPings)
 }
