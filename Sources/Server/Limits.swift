@@ -27,7 +27,10 @@ package struct Limits: Sendable {
   package var readBytesPerTurnMax = 65_536
   /// Records of one byte cost as much as full ones.
   package var readsPerTurnMax = 64
+  /// Messages of streaming calls count, too.
   package var newCallsPerTurnMax = 32
+  /// A streaming call is given so much at once, so that it cannot bring thousands of messages.
+  package var streamPartBytes = 512
 
   // One turn of one reactor, so that answers do not wait for everybody else's requests.
   package var connectionsPerTurnMax = 64

