@@ -72,8 +72,10 @@ internal import CNghttp2
   /// Since when the greeting, a header block or a frame has begun and is not whole; nil: none is under way.
   package var begunMillis: Int64? { frameHeads.begunMillis }
 
-  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
+  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed, now
+  /// or when it was given something to say.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
+    guard !sink.lacksMemory else { return false }
     if !greeting.isEmpty {
       buffer += greeting
       greeting = []
@@ -122,8 +124,7 @@ internal import CNghttp2
     var provider = unsafe nghttp2_data_provider()
     unsafe provider.source.ptr = Unmanaged.passUnretained(stream).toOpaque()
     unsafe provider.read_callback = readBody
-    let result = unsafe nghttp2_submit_response(session, stream.id, head.fields, head.count, &provider)
-    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+    submitted(unsafe nghttp2_submit_response(session, stream.id, head.fields, head.count, &provider))
   }
 
   package func send(_ stream: Stream, _ message: [UInt8]) {
@@ -143,15 +144,15 @@ internal import CNghttp2
     guard !stream.isClosed, !stream.answered else { return }
     stream.answered = true
     stream.finished = true
-    let result = unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil)
-    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+    submitted(unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil))
   }
 
   package func reset(_ stream: Stream, _ code: ErrorCode) {
     guard !stream.isClosed else { return }
     stream.answered = true
     stream.finished = true
-    unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue)
+    submitted(
+      unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue))
   }
 
   /// Resets the streams whose client has left their answer untaken for too long, and returns when that may be the case
@@ -173,9 +174,9 @@ internal import CNghttp2
   package func consumed(_ stream: Stream, bytes: Int) {
     guard bytes > 0 else { return }
     if stream.isClosed || stream.ended {
-      unsafe nghttp2_session_consume_connection(session, bytes)
+      submitted(unsafe nghttp2_session_consume_connection(session, bytes))
     } else {
-      unsafe nghttp2_session_consume(session, stream.id, bytes)
+      submitted(unsafe nghttp2_session_consume(session, stream.id, bytes))
     }
   }
 
@@ -184,7 +185,7 @@ internal import CNghttp2
   /// First half of a graceful end: GOAWAY with the highest id, so that requests under way still count, and a PING whose
   /// answer tells that the peer has seen it.
   package func announceShutdown() {
-    unsafe nghttp2_submit_shutdown_notice(session)
+    submitted(unsafe nghttp2_submit_shutdown_notice(session))
     // nghttp2 would send the PING first, and its answer would tell nothing of the GOAWAY.
     pingsAfterNotice = true
   }
@@ -193,8 +194,9 @@ internal import CNghttp2
   package func shutDown(_ why: Life.Ending) {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
     let text = Array(why.rawValue.utf8)
-    unsafe nghttp2_submit_goaway(
-      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, ErrorCode.noError.rawValue, text, text.count)
+    submitted(
+      unsafe nghttp2_submit_goaway(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, ErrorCode.noError.rawValue, text, text.count))
   }
 
   /// GOAWAY, then the end as soon as it is written.
@@ -203,12 +205,13 @@ internal import CNghttp2
     endedOver = fault
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
     let text = Array(fault.debugData.utf8)
-    unsafe nghttp2_submit_goaway(
-      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count)
-    unsafe nghttp2_session_terminate_session(session, fault.code.rawValue)
+    submitted(
+      unsafe nghttp2_submit_goaway(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count))
+    submitted(unsafe nghttp2_session_terminate_session(session, fault.code.rawValue))
   }
 
-  package func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
+  package func ping() { submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)) }
 
   // MARK: Inside
 
@@ -225,14 +228,14 @@ internal import CNghttp2
     greeting = frames
   }
 
-  private var fatal: Int32 { Int32(NGHTTP2_ERR_NOMEM.rawValue) }
+  private func submitted(_ result: Int32) { sink.submitted(result) }
 
   private func queue(_ bytes: [UInt8], on stream: Stream) {
     stream.queue(bytes)
     sink.queued(bytes.count)
   }
 
-  private func resume(_ stream: Stream) { unsafe nghttp2_session_resume_data(session, stream.id) }
+  private func resume(_ stream: Stream) { submitted(unsafe nghttp2_session_resume_data(session, stream.id)) }
 
   /// Submits what must not leave before everything else has left; false: nothing.
   private func submitFollowing() -> Bool {
@@ -246,8 +249,9 @@ internal import CNghttp2
     // was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). One that has
     // closed meanwhile hears nothing more (5.1).
     for id in sink.answeredEarly where sink.stream(id) != nil {
-      unsafe nghttp2_submit_rst_stream(
-        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue)
+      submitted(
+        unsafe nghttp2_submit_rst_stream(
+          session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue))
     }
     sink.answeredEarly.removeAll(keepingCapacity: true)
     if pingsAfterNotice { ping() }
@@ -258,12 +262,12 @@ internal import CNghttp2
   private static func make(_ sink: Sink, _ limits: SessionLimits) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
-    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
-      return nil
-    }
     defer {
       unsafe nghttp2_session_callbacks_del(callbacks)
       unsafe nghttp2_option_del(option)
+    }
+    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
+      return nil
     }
     unsafe Sink.install(in: callbacks)
     // Window is given back when a message was consumed, not when it was received.

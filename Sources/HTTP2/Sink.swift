@@ -20,6 +20,9 @@ internal import CNghttp2
   private var untakenResets = 0
   /// Bytes of answers that wait for the client to take them.
   package private(set) var unsentBytes = 0
+  /// nghttp2 had no memory for something that had to be said. The peer would wait for it without end: the connection
+  /// can only be closed.
+  private(set) var lacksMemory = false
   var nowMillis: Int64
   /// Ids of streams answered in full while their client was still sending.
   var answeredEarly: [Int32] = []
@@ -68,6 +71,11 @@ internal import CNghttp2
   package func stream(_ id: Int32) -> Stream? { streams[id] }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
+
+  /// What nghttp2 said to something that it was given to say.
+  func submitted(_ result: Int32) {
+    if result == NGHTTP2_ERR_NOMEM.rawValue { lacksMemory = true }
+  }
 
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
@@ -139,8 +147,9 @@ internal import CNghttp2
       // Before it has seen our SETTINGS a client cannot know better.
       refusedStreams += 1
       spend(settingsAcknowledged ? .provokedReset : .prematureStream)
-      unsafe nghttp2_submit_rst_stream(
-        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)
+      submitted(
+        unsafe nghttp2_submit_rst_stream(
+          session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
       return
     }
     budget.earnControlFrames(limits.budget.controlFramesPerCall)
@@ -170,7 +179,7 @@ internal import CNghttp2
     guard let stream else { return }
     // What comes after the answer is dropped, its window given back to the connection.
     if stream.finished {
-      unsafe nghttp2_session_consume_connection(session, bytes.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
     }
     unsafe stream.body.append(contentsOf: bytes)
@@ -248,7 +257,7 @@ internal import CNghttp2
     unsentBytes -= stream.dropUnsent()
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
-      unsafe nghttp2_session_consume_connection(session, stream.body.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, stream.body.count))
       stream.body = []
     }
     touch(stream)
