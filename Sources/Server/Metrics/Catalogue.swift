@@ -47,8 +47,8 @@ enum Catalogue {
   static let startTime = MetricFamily("process_start_time_seconds", .gauge, "When the server started, as Unix time.")
 
   static let all = [
-    calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes,
-    certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows, fetches,
-    build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
+    calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes, certificateEnd,
+    certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows,
+    fetches, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
   ]
 }
