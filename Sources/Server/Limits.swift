@@ -14,8 +14,8 @@ package struct Limits: Sendable {
   package var connectionsMax = 16_384
   /// An IPv6 network of 64 bits counts as one address: its owner has all of it.
   package var connectionsPerAddressMax = 256
-  /// Connections of one address that were ended for abuse within `offencesMillis`; past it none is taken from there
-  /// until the time is over.
+  /// Connections of one address that were ended within `offencesMillis` for what no honest client does; past it none is
+  /// taken from there until the time is over.
   package var offencesPerAddressMax = 20
   package var offencesMillis: Int64 = 60_000
   package var listenBacklog: Int32 = 4_096

@@ -25,11 +25,12 @@ final class Writer {
   private let observer: (any StoreObserver)?
   /// Since the observer was told.
   var pendingsChanged = false
+  let cache: WaysInCache
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress, observer: (any StoreObserver)?
+    progress: Progress, cache: WaysInCache, observer: (any StoreObserver)?
   ) throws(Failure) {
     self.connection = connection
     self.lock = consume lock
@@ -37,6 +38,7 @@ final class Writer {
     self.options = options
     self.progress = progress
     self.observer = observer
+    self.cache = cache
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")
@@ -180,6 +182,7 @@ final class Writer {
         return value
       }
       try commit.run()
+      cache.advance()
       progress.transactions.add(1, ordering: .relaxed)
       return value
     } catch {

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from attacks import MEETS
+from attacker import MEETS
 
 ATTACKS_FILE = Path(__file__).with_name("ATTACKS.md")
 BEGIN, END = "<!-- effects -->\n", "<!-- end of effects -->\n"

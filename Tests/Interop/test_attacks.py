@@ -21,7 +21,8 @@ from typing import Any, Iterator
 import pytest
 
 import server as servers
-from attacks import ATTACKS, MEETS
+import attacks  # noqa: F401, which fills the list
+from attacker import ATTACKS, MEETS
 from effects import EFFECTS, Effect
 from test_abuse import MEBIBYTE, memory
 

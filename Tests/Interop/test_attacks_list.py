@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from attacks import ATTACKS, MEETS
+import attacks  # noqa: F401, which fills the list
+from attacker import ATTACKS, MEETS
 
 HERE = Path(__file__).resolve().parent
 TESTS, SOURCES = HERE.parent, HERE.parent.parent / "Sources"

@@ -13,9 +13,11 @@ from typing import Callable
 import pytest
 from hyperframe import frame as frames
 
-from attacks import ATTACKS, Attacker, opened
+from attacker import ATTACKS, Attacker
+import attacks  # noqa: F401, which fills the list
+from frame_attacks import opened
 from key_updates import closed_after, connect, key_updates
-from raw import DATA, PING, Connection, frame, message, request, reset
+from raw import DATA, PING, Connection, frame, message, request, reset, settings
 from server import Server
 from test_abuse import MEBIBYTE, memory
 from test_response_rules import settled
@@ -105,8 +107,8 @@ def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_se
     before = Connection(server.port)
     for _ in range(4):
         with settled(Connection(server.port)) as hasty:
-            hasty.write(frame(PING, 0, 0, b"too many") * 10)
-            assert hasty.until(frames.GoAwayFrame).additional_data == b"too_many_pings"
+            hasty.write(settings() * 12)
+            assert hasty.until(frames.GoAwayFrame).additional_data == b"too_many_settings"
             assert hasty.until(frames.DataFrame) is None
     with pytest.raises((ssl.SSLError, ConnectionError)):
         Connection(server.port)
