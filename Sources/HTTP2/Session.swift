@@ -14,6 +14,7 @@ internal import CNghttp2
 @safe package final class Session {
   package let sink: Sink
   private let session: OpaquePointer
+  private let memory: SessionMemory
   private let limits: SessionLimits
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
@@ -21,10 +22,12 @@ internal import CNghttp2
   private var pingsAfterNotice = false
 
   /// Fails only where memory does.
-  package init?(_ limits: SessionLimits, nowMillis: Int64) {
+  /// - Parameter buffers: of this thread; without them the frame that is sent is kept where malloc likes.
+  package init?(_ limits: SessionLimits, _ buffers: FrameBuffers? = nil, nowMillis: Int64) {
     self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
-    guard let session = unsafe Session.make(sink) else { return nil }
+    memory = SessionMemory(buffers)
+    guard let session = unsafe Session.make(sink, memory) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -212,7 +215,7 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ memory: SessionMemory) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
     guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
@@ -234,7 +237,7 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_continuations(option, 8)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
-    guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }
+    guard unsafe lk_session_new(&session, callbacks, context, option, memory.handle) == 0 else { return nil }
     return unsafe session
   }
 }

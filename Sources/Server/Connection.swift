@@ -75,7 +75,9 @@ final class Connection {
       case .name(let name): certificateName = name
       case .unusable: certificateName = ""
       }
-      guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
+      guard let session = Session(worker.limits.session, worker.frameBuffers, nowMillis: worker.nowMillis) else {
+        return close()
+      }
       self.session = session
       scheduleLife()
       watch(read: true, write: false)

@@ -64,6 +64,7 @@ final class Load: Sendable {
   let arena: Arena
   let readBuffer: UnsafeMutableRawBufferPointer
   let shared: Shared
+  let frameBuffers = FrameBuffers()
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load
