@@ -16,6 +16,7 @@ internal import CNghttp2
   private let session: OpaquePointer
   private let memory: SessionMemory
   private let limits: SessionLimits
+  private var heads = FrameHeads()
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
   /// The first GOAWAY of a shutdown is to be followed by a PING.
@@ -56,10 +57,28 @@ internal import CNghttp2
   /// close.
   package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
     sink.nowMillis = nowMillis
-    let fed = unsafe nghttp2_session_mem_recv(
-      session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    var (isAlive, fed, offset, resets) = (true, 0, 0, false)
+    // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten: what is before such a frame is
+    // fed first, so that it is judged by what the connection has become.
+    while isAlive, let head = unsafe heads.next(in: bytes, from: &offset) {
+      resets = resets || UInt32(head.kind) == NGHTTP2_RST_STREAM.rawValue
+      guard UInt32(head.kind) == NGHTTP2_DATA.rawValue, resets || sink.stream(head.stream) == nil else { continue }
+      let start = max(fed, offset - FrameHeads.Head.bytes)
+      isAlive = unsafe receive(bytes[fed..<start])
+      (fed, resets) = (start, false)
+      sink.beganFrame(kind: UInt32(head.kind), head.stream)
+    }
+    if isAlive { isAlive = unsafe receive(bytes[fed...]) }
     if let fault = sink.fault { terminate(fault) }
-    return fed == bytes.count
+    return isAlive
+  }
+
+  private func receive(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes)
+    guard unsafe !bytes.isEmpty else { return true }
+    let received = unsafe nghttp2_session_mem_recv(
+      session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    return received == bytes.count
   }
 
   /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
@@ -235,6 +254,8 @@ internal import CNghttp2
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
     unsafe nghttp2_option_set_max_continuations(option, 8)
+    // What may still come on closed streams is told by `ClosedStreams`.
+    unsafe nghttp2_option_set_no_closed_streams(option, 1)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
     guard unsafe lk_session_new(&session, callbacks, context, option, memory.handle) == 0 else { return nil }
@@ -249,6 +270,7 @@ package struct ErrorCode: RawRepresentable, Hashable, Sendable {
   package static let noError = ErrorCode(rawValue: 0)
   package static let protocolError = ErrorCode(rawValue: 1)
   package static let internalError = ErrorCode(rawValue: 2)
+  package static let streamClosed = ErrorCode(rawValue: 5)
   package static let refusedStream = ErrorCode(rawValue: 7)
   package static let cancel = ErrorCode(rawValue: 8)
   package static let enhanceYourCalm = ErrorCode(rawValue: 11)

@@ -24,15 +24,13 @@ internal import CNghttp2
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
-  private var lastID: Int32 = -1
-  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
-  /// silence.
-  private var passedOver: [ClosedRange<Int32>] = []
+  private var closedStreams: ClosedStreams
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     self.nowMillis = nowMillis
     budget = Budget(limits.budget)
+    closedStreams = ClosedStreams(streamsMax: limits.streamsMax)
   }
 
   /// Hands out what is new; a stream is listed again when more of it comes.
@@ -67,30 +65,20 @@ internal import CNghttp2
 
   // MARK: Events
 
-  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
-  func beganFrame(_ header: nghttp2_frame_hd) {
-    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
-    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
-      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
-    }
-  }
-
-  private func noteOrder(_ id: Int32) {
-    // An honest client passes over none; what a dishonest one passed over long ago may be forgotten.
-    let rangesMax = 16
-    if id > lastID + 2 { passedOver.append(lastID + 2...id - 2) }
-    if passedOver.count > rangesMax { passedOver.removeFirst() }
-    lastID = id
+  /// A frame's head was read.
+  func beganFrame(kind: UInt32, _ id: Int32) {
+    if fault == nil, streams[id] == nil { fault = closedStreams.fault(kind: kind, id) }
   }
 
   func began(_ id: Int32) {
-    noteOrder(id)
+    closedStreams.opened(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
       if settingsAcknowledged { spend(.provokedReset) }
       unsafe nghttp2_submit_rst_stream(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)
+      closedStreams.reset(id)
       return
     }
     let stream = Stream(id: id)
@@ -124,7 +112,9 @@ internal import CNghttp2
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { settingsAcknowledged = true }
     case NGHTTP2_PRIORITY.rawValue: spend(.priority)
     case NGHTTP2_RST_STREAM.rawValue:
-      if let stream = streams[header.stream_id], !stream.answered { spend(.unfinishedReset) }
+      guard let stream = streams[header.stream_id] else { break }
+      stream.isReset = true
+      if !stream.answered { spend(.unfinishedReset) }
     case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
     default: break
     }
@@ -169,6 +159,7 @@ internal import CNghttp2
     guard let stream = streams.removeValue(forKey: id) else { return }
     streamCount -= 1
     stream.closedWith = ErrorCode(rawValue: code)
+    if !stream.ended, !stream.isReset { closedStreams.reset(id) }
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
       unsafe nghttp2_session_consume_connection(session, stream.body.count)
@@ -181,7 +172,7 @@ internal import CNghttp2
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
+      unsafe withSink(context) { unsafe $0.beganFrame(kind: UInt32(header!.pointee.type), header!.pointee.stream_id) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
