@@ -3,7 +3,7 @@ internal import CNghttp2
 /// What may still come on streams that are no more. nghttp2 could tell, but would keep a quarter of a KiB for each of
 /// the last two hundred streams of a connection; as it is told not to, it ignores such frames in silence.
 struct ClosedStreams {
-  private var lastID: Int32 = -1
+  private(set) var lastID: Int32 = -1
   /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). An honest client passes over none.
   private var passedOver = IDRanges(countMax: 16)
   /// Streams that we ended while the client was sending: for a while it cannot know (5.4.2).

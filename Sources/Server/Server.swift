@@ -87,7 +87,8 @@ package final class Server: Sendable {
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
         try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits
+          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits,
+          log: log
         ).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])

@@ -10,6 +10,8 @@ package enum ChannelStep: Hashable, Sendable {
   case closed
   /// The connection cannot be used any more; the text is for the log.
   case failed(String)
+  /// The peer changes its keys as nobody needs to.
+  case tooManyKeyUpdates
 }
 
 /// Who the peer is, by its certificate.
@@ -75,6 +77,7 @@ package enum PeerName: Hashable, Sendable {
     case Int32(LK_TLS_DONE.rawValue): return .done(Int(result.bytes))
     case Int32(LK_TLS_WANT_READ.rawValue): return .wantRead
     case Int32(LK_TLS_WANT_WRITE.rawValue): return .wantWrite
+    case Int32(LK_TLS_TOO_MANY_KEY_UPDATES.rawValue): return .tooManyKeyUpdates
     case Int32(LK_TLS_CLOSED.rawValue):
       broken = true
       return .closed

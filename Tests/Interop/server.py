@@ -19,7 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
-LIMITS = ("connections_max", "handshake_millis", "request_millis")
+LIMITS = ("connections_max", "connections_per_address_max", "offences_per_address_max", "handshake_millis",
+          "request_millis", "resets_max", "answer_still_seconds", "answer_seconds", "write_still_seconds",
+          "idle_seconds", "age_seconds", "keepalive_seconds", "keepalive_timeout_seconds")
 PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
@@ -46,6 +48,8 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
         "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
+        "reactors": wanted.get("reactors", 0),
+        "passwords": {"workers": wanted.get("password_workers", 0)},
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
     path = folder / f"config-{port}.json5"

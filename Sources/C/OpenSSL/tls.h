@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum lk_tls_kind { LK_TLS_DONE, LK_TLS_WANT_READ, LK_TLS_WANT_WRITE, LK_TLS_CLOSED, LK_TLS_FAILED };
+enum lk_tls_kind {
+  LK_TLS_DONE, LK_TLS_WANT_READ, LK_TLS_WANT_WRITE, LK_TLS_CLOSED, LK_TLS_FAILED, LK_TLS_TOO_MANY_KEY_UPDATES
+};
 struct lk_tls_result {
   int kind;
   int bytes;
@@ -52,10 +54,21 @@ static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, 
   BIO_set_retry_read(bio);
   return -1;
 }
+
+// A key update costs a peer 27 bytes and us as much as a call. AES-GCM wants one after hundreds of gigabytes (RFC 8446
+// 5.5), and a connection lives for an hour: whoever sends more than this has other plans.
+enum { LK_TLS_KEY_UPDATES_MAX = 100 };
+static inline void lk_tls_count_key_update(int written, int version, int type, const void *message, size_t bytes,
+                                           SSL *ssl, void *unused) {
+  (void)version, (void)unused;
+  if (written || type != SSL3_RT_HANDSHAKE || bytes == 0 || *(const uint8_t *)message != SSL3_MT_KEY_UPDATE) return;
+  SSL_set_app_data(ssl, (void *)((intptr_t)SSL_get_app_data(ssl) + 1));
+}
 // 1, or 0 where memory lacks.
 static inline int lk_tls_attach(SSL *ssl, int fd) {
   if (SSL_set_fd(ssl, fd) != 1) return 0;
   BIO_set_callback_ex(SSL_get_rbio(ssl), lk_tls_count_read);
+  SSL_set_msg_callback(ssl, lk_tls_count_key_update);
   return 1;
 }
 static inline void lk_tls_begin(SSL *ssl) {
@@ -70,7 +83,9 @@ static inline struct lk_tls_result lk_tls_accept(SSL *ssl) {
 }
 static inline struct lk_tls_result lk_tls_read(SSL *ssl, void *bytes, int most) {
   lk_tls_begin(ssl);
-  return lk_tls_classify(ssl, SSL_read(ssl, bytes, most));
+  struct lk_tls_result answer = lk_tls_classify(ssl, SSL_read(ssl, bytes, most));
+  if ((intptr_t)SSL_get_app_data(ssl) > LK_TLS_KEY_UPDATES_MAX) answer.kind = LK_TLS_TOO_MANY_KEY_UPDATES;
+  return answer;
 }
 static inline struct lk_tls_result lk_tls_write(SSL *ssl, const void *bytes, int count) {
   lk_tls_begin(ssl);
