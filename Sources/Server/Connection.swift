@@ -90,7 +90,9 @@ final class Connection {
       case .unusable: certificateName = ""
       }
       worker.metrics.handshake(channel.isResumed ? .resumed : .full)
-      guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
+      guard let session = Session(worker.limits.session, worker.frameBuffers, nowMillis: worker.nowMillis) else {
+        return close()
+      }
       self.session = session
       scheduleLife()
       watch(read: true, write: false)
