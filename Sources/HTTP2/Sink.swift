@@ -28,6 +28,7 @@ internal import CNghttp2
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  /// CONTINUATION frames of it.
   private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget

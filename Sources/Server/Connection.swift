@@ -267,6 +267,8 @@ final class Connection {
     switch step {
     case .wait: break
     case .refuse(let refusal):
+      // A streaming call may have begun its answer: then only the trailers are left to say it.
+      guard !call.headSent else { return finish(call, refusal.status, session) }
       call.stage = .answered
       if refusal.status.code == .resourceExhausted { worker.log.reached(.messageBytes, address) }
       refuse(call.stream, refusal, session)
