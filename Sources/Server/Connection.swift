@@ -44,6 +44,8 @@ final class Connection {
   var streamingCalls = 0
   /// Those of them that a drain waits for.
   var holdingCalls = 0
+  /// As the meter has them.
+  var meteredStreams = 0
   /// Its reactor has yet to look at it.
   var isNewcomer = true
   /// Bytes kept for messages that are not whole, of all calls.
@@ -87,6 +89,7 @@ final class Connection {
       case .name(let name): certificateName = name
       case .unusable: certificateName = ""
       }
+      worker.metrics.handshake(channel.isResumed ? .resumed : .full)
       guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
       self.session = session
       scheduleLife()
@@ -95,8 +98,11 @@ final class Connection {
       worker.queueRead(self)
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
-    case .closed, .tooManyKeyUpdates: close()
+    case .closed, .tooManyKeyUpdates:
+      worker.metrics.handshake(.closed)
+      close()
     case .failed(let why):
+      worker.metrics.handshake(.failed(channel.fault ?? .other))
       worker.log.debug("handshake failed", ["address": address, "why": why])
       close()
     }
@@ -151,7 +157,7 @@ final class Connection {
   private func leavesTooMuch(_ session: Session) -> Bool {
     let socketIsFull = unsentBytes > 0 && unsentBytes + session.sink.unsentBytes > worker.limits.unsentBytesMax
     guard socketIsFull || session.queuedFrames > worker.limits.queuedFramesMax else { return false }
-    worker.log.reached(.unreadFrames, address)
+    worker.reached(.unreadFrames, on: self)
     return true
   }
 
@@ -183,7 +189,8 @@ final class Connection {
       }
     }
     if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
-    for _ in 0..<session.sink.takeRefusedStreams() { worker.log.reached(.streams, address) }
+    meterStreams(session.sink)
+    for _ in 0..<session.sink.takeRefusedStreams() { worker.reached(.streams, on: self) }
     if session.sink.lastID > worker.limits.session.streamIDMax { runOut() }
     return callsMax - callsLeft
   }
@@ -211,11 +218,11 @@ final class Connection {
 
   private func begin(_ stream: HTTP2.Stream, _ session: Session) {
     if stream.headersTooLarge {
-      worker.log.reached(.headerList, address)
+      worker.reached(.headerList, on: self)
       return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
     }
     guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
-      worker.log.reached(.unsentBytes, address)
+      worker.reached(.unsentBytes, on: self)
       return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
     }
     var reader = HeadReader()
@@ -230,16 +237,19 @@ final class Connection {
     }
     do {
       let caller = try admitted(head, to: method)
-      let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
-      try call.admit(methodNumber: number)
+      let call = ServerCall(
+        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+      try call.admit()
       if call.isStreaming {
         guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
-          worker.log.reached(.streamingCalls, address)
-          return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
+          worker.reached(.streamingCalls, on: self)
+          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
+          return refuse(stream, refusal, session, method: number)
         }
         streamingCalls += 1
       }
       callCount += 1
+      worker.meter.began(number)
       if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
@@ -248,7 +258,10 @@ final class Connection {
         finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
       }
     } catch {
-      session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      worker.meter.refused(number, status.code)
+      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
     }
   }
 
@@ -269,9 +282,9 @@ final class Connection {
     case .refuse(let refusal):
       // A streaming call may have begun its answer: then only the trailers are left to say it.
       guard !call.headSent else { return finish(call, refusal.status, session) }
-      call.stage = .answered
-      if refusal.status.code == .resourceExhausted { worker.log.reached(.messageBytes, address) }
-      refuse(call.stream, refusal, session)
+      if refusal.status.code == .resourceExhausted { worker.reached(.messageBytes, on: self) }
+      settle(call, refusal.status.code)
+      say(refusal, on: call.stream, session)
     case .ready(let message):
       call.stage = .ready
       worker.decideLater(self, call, message)
@@ -279,7 +292,13 @@ final class Connection {
     }
   }
 
-  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session) {
+  /// A call that ends with its head. `method`: nil where it is none of ours.
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
+    worker.meter.refused(method, refusal.status.code)
+    say(refusal, on: stream, session)
+  }
+
+  private func say(_ refusal: Refusal, on stream: HTTP2.Stream, _ session: Session) {
     if refusal.form == .reset {
       session.reset(stream, .internalError)
     } else {
@@ -298,7 +317,9 @@ final class Connection {
       }
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
-      finish(call, Failures.status(of: error, arena: worker.arena), session)
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      finish(call, status, session)
     }
   }
 
@@ -309,13 +330,13 @@ final class Connection {
     }
     for message in step.messages { session.send(call.stream, message) }
     if step.isLast {
-      call.stage = .answered
+      settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
     if session.sink.unsentBytes > worker.limits.unsentBytesMax {
-      worker.log.reached(.unsentBytes, address)
-      call.stage = .answered
+      worker.reached(.unsentBytes, on: self)
+      settle(call, .resourceExhausted)
       session.reset(call.stream, .enhanceYourCalm)
     }
     life.used(nowMillis: worker.nowMillis)
@@ -338,7 +359,7 @@ final class Connection {
   /// A unary call's answer, if anyone still listens.
   func answer(_ call: ServerCall, _ message: [UInt8]) {
     guard let session, call.stage != .answered else { return }
-    call.stage = .answered
+    settle(call, .ok)
     session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
@@ -350,7 +371,7 @@ final class Connection {
   }
 
   func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
-    call.stage = .answered
+    settle(call, status.code)
     if call.headSent {
       session.finish(call.stream, PreparedHeaders(status.fields))
     } else {
@@ -423,6 +444,7 @@ final class Connection {
       for stream in session.sink.takeTouched() { release(stream) }
       session.sink.forEachStream(release)
     }
+    worker.meter.streams(-meteredStreams)
     worker.closed(self)
   }
 }

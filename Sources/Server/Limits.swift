@@ -1,7 +1,7 @@
 // Server: the composition root.
 //
-// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, and
-// the wiring of the domain to storage, cryptography and providers.
+// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, the
+// metrics, and the wiring of the domain to storage, cryptography and providers.
 // Does not own: any rule of a protocol or of the product.
 // Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Server.swift.
 
@@ -70,6 +70,14 @@ package struct Limits: Sendable {
 
   /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
+
+  // The metrics endpoint.
+  package var metricsConnectionsMax = 8
+  package var metricsRequestBytesMax = 4_096
+  /// From a connection to the end of its answer.
+  package var metricsRequestMillis: Int64 = 5_000
+  /// Series that are written by swift-metrics, those of libraries included.
+  package var metricSeriesMax = 4_096
 
   package init() {}
 }

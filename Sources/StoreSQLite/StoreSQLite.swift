@@ -13,6 +13,7 @@ import Synchronization
 package final class SQLiteStore: Store {
   private let path: String
   private let options: Options
+  private let observer: (any StoreObserver)?
   private let writing: Inbox<WriteOrder>
   private let reading: Inbox<ReadOrder>
   private let progress = Progress()
@@ -22,9 +23,12 @@ package final class SQLiteStore: Store {
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
-  package init(path: String, options: Options = Options()) throws(StoreError) {
+  package init(
+    path: String, options: Options = Options(), observer: (any StoreObserver)? = nil
+  ) throws(StoreError) {
     self.path = path
     self.options = options
+    self.observer = observer
     writing = try Inbox(jobsMax: options.queueMax)
     reading = try Inbox(jobsMax: options.queueMax)
     threadReader = try ThreadSlot()
@@ -37,7 +41,7 @@ package final class SQLiteStore: Store {
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
       let writer = try Writer(
-        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache)
+        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache, observer: observer)
       let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
       try startThread { writer.run() }
       try startThread { server.run() }
@@ -58,6 +62,9 @@ package final class SQLiteStore: Store {
 
   /// Changes that wait for the writing thread.
   package var queuedCount: Int { writing.count }
+
+  /// Look-ups that wait for the reading thread.
+  package var queuedLookUps: Int { reading.count }
 
   /// Changes that the writing thread has taken up since the store was opened.
   package var changeCount: Int { progress.changes.load(ordering: .relaxed) }
@@ -130,6 +137,7 @@ package final class SQLiteStore: Store {
       do throws(StoreError) {
         try inbox.push(order(continuation))
       } catch {
+        if error != .closed { observer?.refusedByFullQueue() }
         continuation.resume(throwing: error)
       }
     }

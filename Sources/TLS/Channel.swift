@@ -20,6 +20,8 @@ package enum ChannelStep: Hashable, Sendable {
   /// Another may be current by now, but libssl goes on asking this one's ticket keys.
   private let context: TLSContext
   private var broken = false
+  /// Why the last step failed.
+  package private(set) var fault: HandshakeFault?
 
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
@@ -68,6 +70,7 @@ package enum ChannelStep: Hashable, Sendable {
       return .closed
     default:
       broken = true
+      fault = HandshakeFault(UInt(result.error))
       return .failed(describe(UInt(result.error)))
     }
   }

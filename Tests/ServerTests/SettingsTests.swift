@@ -33,6 +33,7 @@ import Testing
   #expect(settings.signingAlgorithm == .es256)
   #expect(settings.passwordMemoryKiB == 19_456 && settings.passwordIterations == 2 && settings.passwordWorkers == 0)
   #expect(settings.reactors == 0 && settings.logLevel == .info)
+  #expect(settings.metricsAddress == "" && settings.metricsPort == 9_464 && !settings.metricsAllowRemote)
   #expect(settings.fetchAuthorityFile == "" && !settings.fetchAllowsPrivateAddresses)
   #expect(settings.callers.isEmpty && settings.providers.isEmpty)
 }
