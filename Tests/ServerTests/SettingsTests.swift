@@ -19,8 +19,9 @@ import Testing
 }
 
 @Test func `a refusal is one line, whatever the file holds`() {
-  let wrong = refusal { try settings("\"no\\nsuch\": 1") }
-  #expect(wrong?.description == "no\\nsuch: there is no such setting")
+  // U+0085 begins a line as well as U+000A does.
+  let wrong = refusal { try settings("\"no\\n\u{85}such\": 1") }
+  #expect(wrong?.description == "no\\n\\u{0085}such: there is no such setting")
 }
 
 @Test func `the least file is two paths, and all else has its default`() throws {

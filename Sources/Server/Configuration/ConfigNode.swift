@@ -68,7 +68,7 @@ package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
 
   package var description: String {
     let line = "\(setting): \(why)".unicodeScalars.map { scalar in
-      scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: false) : String(scalar)
+      scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
     }
     return line.joined()
   }

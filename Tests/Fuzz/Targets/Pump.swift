@@ -49,6 +49,7 @@ final class Pump {
     let isAlive = session.feed(piece, nowMillis: nowMillis)
     process()
     perform(life.due(nowMillis: nowMillis, callsOpen: session.sink.streamCount > 0))
+    _ = session.resetUntaken(nowMillis: nowMillis)
     flush(bytesMax: options.contains(.isSlow) ? 64 : 65_536)
     law(session.sink.streamCount <= SessionLimits().streamsMax, "\(session.sink.streamCount) streams are open")
     return isAlive && !session.isOver
