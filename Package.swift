@@ -47,6 +47,7 @@ let package = Package(
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
       "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
     ]),
+    module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
     module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"]),
     module("Wire", ["CProtobufC", "Messages"]),
     module("GRPC"),
@@ -75,7 +76,13 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor", "CLinux"]), tests("Reactor", ["CLinux"]),
+    .target(
+      name: "Certificates", dependencies: ["Reactor", "CLinux"], path: "Tests/Certificates", swiftSettings: swift),
+    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Certificates", "Reactor", "CLinux"]),
+    tests("Reactor", ["CLinux"]),
+    tests("Client", [
+      "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
+    ]),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
     tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),

@@ -29,6 +29,9 @@ enum Layers {
     Layer(
       module: "Services", firstFile: "Method.swift", ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"],
       others: ["Synchronization"]),
+    Layer(
+      module: "Client", firstFile: "Client.swift", ours: ["Wire", "GRPC", "HTTP2", "TLS", "Reactor"],
+      c: ["CProtobufC", "Messages"]),
     Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: []),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
