@@ -83,7 +83,18 @@ public final class Connection {
   }
 
   /// Ends the connection and every call on it.
-  public func close() { close("closed here") }
+  public func close() {
+    if stage == .open, let channel {
+      var last = Array(out[outOffset...])
+      // Once a GOAWAY is on its way nghttp2 no longer says which calls were cancelled.
+      var isWhole = session.drain(into: &last, bytesMax: .max)
+      session.terminate()
+      isWhole = session.drain(into: &last, bytesMax: .max) && isWhole
+      // What the socket does not take at once is not worth waiting for.
+      if isWhole { _ = unsafe last.withUnsafeBytes { unsafe channel.write($0) } }
+    }
+    close("closed here")
+  }
 
   /// The call ends here and now, whatever the server still says.
   private func abandon(_ stream: ClientStream, _ status: Status) {
@@ -268,8 +279,9 @@ public final class Connection {
 
   /// Looks at what nghttp2 reported and runs the completions of calls that ended.
   private func process() {
-    for stream in session.sink.takeTouched() { settle(stream) }
+    // First, so that a completion begins its next call elsewhere.
     if session.sink.goneAfter != nil { becomeUnusable("the server goes") }
+    for stream in session.sink.takeTouched() { settle(stream) }
   }
 
   private func settle(_ stream: ClientStream) {

@@ -64,7 +64,10 @@ public final class EventLoop {
   /// For answers while a completion looks at them, and for the details of refusals.
   private(set) var arena = Arena(budgetBytes: 0)
   let detailsArena = Arena(budgetBytes: 65_536)
-  var everyTurn: (() -> Bool)?
+  var everyTurn: (() -> Bool)? {
+    // The first time is not to wait for something else to happen.
+    didSet { mustNotSleep = everyTurn != nil }
+  }
   /// Of the last connection to an endpoint that was given one.
   var tickets: [ObjectIdentifier: SessionTicket] = [:]
   private var slots: [Slot] = []

@@ -7,27 +7,16 @@ import Reactor
 import Synchronization
 import TLS
 
-/// A server of our own parts on a thread, which answers each whole request as a test wants it.
+/// A server of our own parts, which answers each whole request as a test wants it. It ends with the last mention of it:
+/// its threads hold only what they share.
 final class TestServer: Sendable {
-  /// Runs on the server's thread.
-  typealias Answering = @Sendable (HTTP2.Stream, Session) -> Void
-
   let port: UInt16
-  /// Handshakes that took up an earlier session.
-  let resumptions = Atomic<Int>(0)
-  let connections = Atomic<Int>(0)
-  /// Streams that a client reset, in the order of their ids.
-  let resets = Mutex<[Int32]>([])
-  private let stopped = Atomic<Bool>(false)
-  private let answering: Answering
-  private let streamsMax: Int
+  private let shared: Shared
 
   init(
-    certificate: String = "server", clients: ClientCertificates = .none, streamsMax: Int = 100,
-    _ answering: @escaping Answering
+    certificate: String = "server", clients: ClientCertificates = .none, _ answering: @escaping Shared.Answering
   ) throws {
-    self.answering = answering
-    self.streamsMax = streamsMax
+    shared = Shared(answering)
     let here = Certificates.shared
     let context = try TLSContext(
       TLSSettings(
@@ -35,22 +24,47 @@ final class TestServer: Sendable {
         clientAuthorityFile: clients == .none ? "" : here.path("authority.pem"), clientCertificates: clients))
     let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 64)
     port = socket.port
-    startThread(named: "test-server") { [self] in
-      let listening = Listening(socket)
-      while !stopped.load(ordering: .relaxed) {
-        guard wait(listening.descriptor, POLLIN, millis: 20) else { continue }
-        guard case .connection(let descriptor, _) = listening.accept() else { continue }
-        startThread(named: "test-connection") { [self] in
-          serve(descriptor, context)
-          lk_close(descriptor)
-        }
+    startThread(named: "test-server") { [shared] in shared.listen(socket, context) }
+  }
+
+  deinit { shared.stopped.store(true, ordering: .relaxed) }
+
+  var connections: Int { shared.connections.load(ordering: .relaxed) }
+
+  /// Handshakes that took up an earlier session.
+  var resumptions: Int { shared.resumptions.load(ordering: .relaxed) }
+
+  /// Waits until clients have reset so many streams; false: they did not.
+  func sawResets(_ count: Int) -> Bool {
+    for _ in 0..<500 where shared.resets.load(ordering: .relaxed) < count { usleep(10_000) }
+    return shared.resets.load(ordering: .relaxed) == count
+  }
+}
+
+/// What the threads of one server have in common.
+final class Shared: Sendable {
+  /// Runs on the server's thread.
+  typealias Answering = @Sendable (HTTP2.Stream, Session) -> Void
+
+  let stopped = Atomic<Bool>(false)
+  let connections = Atomic<Int>(0)
+  let resumptions = Atomic<Int>(0)
+  let resets = Atomic<Int>(0)
+  private let answering: Answering
+
+  init(_ answering: @escaping Answering) { self.answering = answering }
+
+  func listen(_ socket: BoundSocket, _ context: TLSContext) {
+    let listening = Listening(socket)
+    while !stopped.load(ordering: .relaxed) {
+      guard wait(listening.descriptor, POLLIN, millis: 20) else { continue }
+      guard case .connection(let descriptor, _) = listening.accept() else { continue }
+      startThread(named: "test-connection") { [self] in
+        serve(descriptor, context)
+        lk_close(descriptor)
       }
     }
   }
-
-  deinit { stop() }
-
-  func stop() { stopped.store(true, ordering: .relaxed) }
 
   private func serve(_ descriptor: Int32, _ context: TLSContext) {
     guard let channel = Channel(context, descriptor: descriptor) else { return }
@@ -67,9 +81,7 @@ final class TestServer: Sendable {
   private func converse(_ descriptor: Int32, _ channel: Channel) {
     connections.add(1, ordering: .relaxed)
     if channel.wasResumed { resumptions.add(1, ordering: .relaxed) }
-    var limits = SessionLimits()
-    limits.streamsMax = streamsMax
-    guard let session = Session(limits, nowMillis: 0) else { return }
+    guard let session = Session(SessionLimits(), nowMillis: 0) else { return }
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while !stopped.load(ordering: .relaxed) {
       guard say(session, descriptor, channel), !session.isOver else { return channel.sayGoodbye() }
@@ -87,7 +99,7 @@ final class TestServer: Sendable {
   private func heed(_ session: Session) {
     for stream in session.sink.takeTouched() {
       session.consumed(stream, bytes: stream.takeBody().count)
-      if let code = stream.closedWith, code != .noError { resets.withLock { $0.append(stream.id) } }
+      if stream.closedWith == .cancel { resets.add(1, ordering: .relaxed) }
       if stream.ended, !stream.answered { answering(stream, session) }
     }
   }
