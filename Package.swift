@@ -30,7 +30,9 @@ func system(_ name: String, _ package: String) -> Target {
 
 let package = Package(
   name: "latchkey",
-  products: [.executable(name: "latchkeyd", targets: ["latchkeyd"])],
+  products: [
+    .executable(name: "latchkeyd", targets: ["latchkeyd"]), .executable(name: "latchkey", targets: ["latchkey"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -41,6 +43,12 @@ let package = Package(
       dependencies: [
         "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey",
+      dependencies: [
+        "Client", "Wire", "Reactor", "Tokens", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
     module("Server", [
