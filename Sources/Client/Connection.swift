@@ -55,7 +55,7 @@ public final class Connection {
   /// Calls that have not ended.
   public var openCalls: Int { session.sink.streamCount }
 
-  public var wasResumed: Bool { channel?.wasResumed ?? false }
+  public var wasResumed: Bool { channel?.isResumed ?? false }
 
   // MARK: Calls
 
