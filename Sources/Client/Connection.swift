@@ -193,6 +193,7 @@ public final class Connection {
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
     case .closed: close("the server ended the handshake")
+    case .tooManyKeyUpdates: close("the server changes its keys without end")
     case .failed(let why): close("the handshake failed: " + (channel.refusal ?? why))
     }
   }
@@ -271,6 +272,7 @@ public final class Connection {
         readWantsWrite = true
         return driver.touch(self)
       case .closed: return close("the server closed the connection")
+      case .tooManyKeyUpdates: return close("the server changes its keys without end")
       case .failed(let why): return close("the connection failed: \(why)")
       }
     }
@@ -326,6 +328,7 @@ public final class Connection {
         writeWantsRead = true
         return watch(read: true, write: false)
       case .closed: return close("the server closed the connection")
+      case .tooManyKeyUpdates: return close("the server changes its keys without end")
       case .failed(let why): return close("the connection failed: \(why)")
       }
     }

@@ -92,7 +92,7 @@ final class Shared: Sendable {
         guard unsafe buffer[..<count].withUnsafeBytes({ unsafe session.feed($0, nowMillis: 0) }) else { return }
         heed(session)
       case .wantRead, .wantWrite: continue
-      case .closed, .failed: return
+      case .closed, .failed, .tooManyKeyUpdates: return
       }
     }
   }
@@ -115,7 +115,7 @@ final class Shared: Sendable {
       case .done(let count): start += count
       case .wantWrite: guard wait(descriptor, POLLOUT) else { return false }
       case .wantRead: guard wait(descriptor, POLLIN) else { return false }
-      case .closed, .failed: return false
+      case .closed, .failed, .tooManyKeyUpdates: return false
       }
     }
     return true
