@@ -35,16 +35,17 @@ internal import CNghttp2
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
-  /// The highest id so far; -1: none.
-  package private(set) var lastID: Int32 = -1
-  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
-  /// silence.
-  private var passedOver: [ClosedRange<Int32>] = []
+  private var closedStreams: ClosedStreams
+  /// DATA that has come in on streams that may have closed, and where in what was read it begins.
+  private var doubtful: [(start: Int, stream: Int32)] = []
+  /// A stream is reset by what has been read and is not yet fed.
+  private var resetIsAhead = false
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     self.nowMillis = nowMillis
     budget = Budget(limits.budget)
+    closedStreams = ClosedStreams(streamsMax: limits.streamsMax)
   }
 
   /// Hands out what is new; a stream is listed again when more of it comes.
@@ -70,6 +71,9 @@ internal import CNghttp2
   }
 
   package func stream(_ id: Int32) -> Stream? { streams[id] }
+
+  /// The highest id so far; -1: none.
+  package var lastID: Int32 { closedStreams.lastID }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
 
@@ -114,7 +118,7 @@ internal import CNghttp2
   // MARK: Events
 
   /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
-  func met(_ head: FrameHeads.Head) {
+  func met(_ head: FrameHeads.Head, start: Int) {
     switch UInt32(head.kind) {
     case NGHTTP2_HEADERS.rawValue: continuations = 0
     case NGHTTP2_CONTINUATION.rawValue:
@@ -123,26 +127,28 @@ internal import CNghttp2
     case NGHTTP2_DATA.rawValue where head.length > 0: break
     default: spend(.controlFrame)
     }
-  }
-
-  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
-  func beganFrame(_ header: nghttp2_frame_hd) {
-    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
-    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
-      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
+    switch UInt32(head.kind) {
+    case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
+    // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
+    case NGHTTP2_DATA.rawValue where resetIsAhead || (head.stream <= lastID && streams[head.stream] == nil):
+      doubtful.append((start, head.stream))
+    default: break
     }
   }
 
-  private func noteOrder(_ id: Int32) {
-    // An honest client passes over none; what a dishonest one passed over long ago may be forgotten.
-    let rangesMax = 16
-    if id > lastID + 2 { passedOver.append(lastID + 2...id - 2) }
-    if passedOver.count > rangesMax { passedOver.removeFirst() }
-    lastID = id
+  func takeDoubtful() -> [(start: Int, stream: Int32)] {
+    resetIsAhead = false
+    defer { doubtful = [] }
+    return doubtful
+  }
+
+  /// A frame begins.
+  func beganFrame(kind: UInt32, _ id: Int32) {
+    if fault == nil, streams[id] == nil { fault = closedStreams.fault(kind: kind, id) }
   }
 
   func began(_ id: Int32) {
-    noteOrder(id)
+    closedStreams.opened(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
@@ -151,6 +157,7 @@ internal import CNghttp2
       submitted(
         unsafe nghttp2_submit_rst_stream(
           session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
+      closedStreams.reset(id)
       return
     }
     budget.earnControlFrames(limits.budget.controlFramesPerCall)
@@ -201,7 +208,9 @@ internal import CNghttp2
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { settingsAcknowledged = true }
     case NGHTTP2_PRIORITY.rawValue: spend(.priority)
     case NGHTTP2_RST_STREAM.rawValue:
-      if let stream = streams[header.stream_id], !stream.answered { spend(.unfinishedReset) }
+      guard let stream = streams[header.stream_id] else { break }
+      stream.isReset = true
+      if !stream.answered { spend(.unfinishedReset) }
     case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
     default: break
     }
@@ -255,6 +264,7 @@ internal import CNghttp2
     guard let stream = streams.removeValue(forKey: id) else { return }
     streamCount -= 1
     stream.closedWith = ErrorCode(rawValue: code)
+    if !stream.ended, !stream.isReset { closedStreams.reset(id) }
     unsentBytes -= stream.dropUnsent()
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
@@ -268,7 +278,7 @@ internal import CNghttp2
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
+      unsafe withSink(context) { unsafe $0.beganFrame(kind: UInt32(header!.pointee.type), header!.pointee.stream_id) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in

@@ -18,6 +18,8 @@ internal import CNghttp2
   /// Something of the above is new since the connection looked.
   var isTouched = false
   var emptyDataFrames = 0
+  /// By the client.
+  var isReset = false
 
   /// The call that lives on this stream; whoever drives the connection puts it here.
   package var call: AnyObject?

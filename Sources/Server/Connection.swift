@@ -90,7 +90,9 @@ final class Connection {
       case .unusable: certificateName = ""
       }
       worker.metrics.handshake(channel.isResumed ? .resumed : .full)
-      guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
+      guard let session = Session(worker.limits.session, worker.frameBuffers, nowMillis: worker.nowMillis) else {
+        return close()
+      }
       self.session = session
       scheduleLife()
       watch(read: true, write: false)
@@ -280,9 +282,9 @@ final class Connection {
     switch step {
     case .wait: break
     case .refuse(let refusal):
+      if refusal.status.code == .resourceExhausted { worker.reached(.messageBytes, on: self) }
       // A streaming call may have begun its answer: then only the trailers are left to say it.
       guard !call.headSent else { return finish(call, refusal.status, session) }
-      if refusal.status.code == .resourceExhausted { worker.reached(.messageBytes, on: self) }
       settle(call, refusal.status.code)
       say(refusal, on: call.stream, session)
     case .ready(let message):

@@ -76,6 +76,7 @@ final class Load: Sendable {
   let readBuffer: UnsafeMutableRawBufferPointer
   let shared: Shared
   let meter: CallMeter
+  let frameBuffers = FrameBuffers()
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load

@@ -41,7 +41,8 @@ package final class SQLiteStore: Store {
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
       let writer = try Writer(
-        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache, observer: observer)
+        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
+        observer: observer)
       let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
       try startThread { writer.run() }
       try startThread { server.run() }

@@ -22,10 +22,10 @@ final class Writer {
   private let inbox: Inbox<WriteOrder>
   private let options: Options
   private let progress: Progress
-  let cache: WaysInCache
   private let observer: (any StoreObserver)?
   /// Since the observer was told.
   var pendingsChanged = false
+  let cache: WaysInCache
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
@@ -37,8 +37,8 @@ final class Writer {
     self.inbox = inbox
     self.options = options
     self.progress = progress
-    self.cache = cache
     self.observer = observer
+    self.cache = cache
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")

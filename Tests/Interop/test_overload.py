@@ -90,7 +90,9 @@ async def measure(server: Server) -> tuple[float, float]:
     assert all(answer.is_work for answer in after)
     await asyncio.gather(*[channel.close() for channel in channels])
     usual, late = (statistics.median(answer.seconds for answer in each) for each in (before, after))
-    return len(counted) / (FLOOD_SECONDS - COUNTED_FROM_SECONDS) / rate, late / usual
+    # The machine may have become slower meanwhile: then so has the peak.
+    goodput, peak_rate = len(counted) / (FLOOD_SECONDS - COUNTED_FROM_SECONDS), min(rate, len(after) / PEAK_SECONDS)
+    return goodput / peak_rate, late / usual
 
 
 def test_three_times_the_capacity_leaves_the_goodput_and_is_over_when_it_is_over(
