@@ -60,6 +60,9 @@ package func wallMillis() -> Int64 { lk_wall_millis() }
 /// Milliseconds of a clock that never goes back.
 package func monotonicMillis() -> Int64 { lk_monotonic_millis() }
 
+/// The same clock in nanoseconds.
+package func monotonicNanos() -> Int64 { lk_monotonic_nanos() }
+
 /// For descriptors that no owner closes.
 package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
 
