@@ -30,10 +30,14 @@ func system(_ name: String, _ package: String) -> Target {
 
 let package = Package(
   name: "latchkey",
-  products: [.executable(name: "latchkeyd", targets: ["latchkeyd"])],
+  products: [
+    .executable(name: "latchkeyd", targets: ["latchkeyd"]),
+    .executable(name: "latchkey-load", targets: ["latchkey-load"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
     .executableTarget(
@@ -41,6 +45,14 @@ let package = Package(
       dependencies: [
         "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey-load",
+      dependencies: [
+        "Client", "Reactor", "CProtobufC", "Messages",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
       swiftSettings: swift),
     module("Server", [
@@ -91,6 +103,10 @@ let package = Package(
       "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
       "Store", .product(name: "Logging", package: "swift-log"),
     ]),
+    .testTarget(
+      name: "LoadTests",
+      dependencies: ["latchkey-load", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ],
   swiftLanguageModes: [.v6]

@@ -20,6 +20,10 @@ enum Layers {
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
       others: ["ArgumentParser", "Logging"]),
     Layer(
+      module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
+      c: ["CProtobufC", "Messages"],
+      others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
+    Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
