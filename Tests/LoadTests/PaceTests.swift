@@ -40,13 +40,17 @@ private func take(_ pace: inout Pace, atNanos now: Int64) -> [Int64] {
   #expect(pace.backlog(atNanos: late) == 0)
 }
 
-@Test func `what has not started by the end never does, and is the backlog that remains`() {
+@Test func `what is due by the end may still start for a moment, and then never does`() {
   var pace = Pace.open(Arrivals(ratePerSecond: 10, period: period(measured: second)))
   _ = take(&pace, atNanos: 5 * second + 450_000_000)
-  #expect(take(&pace, atNanos: 6 * second) == [])
-  #expect(pace.wakeNanos(atNanos: 6 * second) == nil)
   #expect(pace.backlog(atNanos: 6 * second) == 5)
-  #expect(pace.backlog(atNanos: 9 * second) == 5)
+  let closing = 6 * second + Arrivals.graceNanos
+  #expect(pace.next(atNanos: closing - 1) == 5 * second + 500_000_000)
+  #expect(pace.next(atNanos: closing) == nil)
+  #expect(pace.wakeNanos(atNanos: closing - 1) != nil)
+  #expect(pace.wakeNanos(atNanos: closing) == nil)
+  #expect(pace.backlog(atNanos: closing) == 4)
+  #expect(pace.backlog(atNanos: 9 * second) == 4)
 }
 
 @Test(arguments: [0.3, 1, 3, 7, 333.3, 1_000, 49_999, 1_000_000])

@@ -35,7 +35,7 @@ enum Pace {
   /// When it is worth asking again, given a free place; nil: never.
   func wakeNanos(atNanos nowNanos: Int64) -> Int64? {
     switch self {
-    case .open(let arrivals): nowNanos < arrivals.period.endNanos ? arrivals.nextNanos : nil
+    case .open(let arrivals): nowNanos < arrivals.closingNanos ? arrivals.nextNanos : nil
     case .closed(let period): nowNanos < period.endNanos ? nowNanos : nil
     }
   }
@@ -61,6 +61,9 @@ enum Pace {
 /// who wait in front of a stalled server wait too (Tene's coordinated omission). Arrivals start in their order, so the
 /// backlog is a number and no queue.
 struct Arrivals: Equatable {
+  /// For how long after the end those that are due still start: a busy machine may wake us late.
+  static let graceNanos: Int64 = 250_000_000
+
   let ratePerSecond: Double
   let period: Period
   /// All arrivals of the period, its end excluded.
@@ -73,16 +76,19 @@ struct Arrivals: Equatable {
     total = count(beforeNanos: period.endNanos)
   }
 
+  /// From here on nothing starts.
+  var closingNanos: Int64 { period.endNanos + Arrivals.graceNanos }
+
   /// When the first arrival that has not started is due; nil after the last.
   var nextNanos: Int64? { started < total ? intendedNanos(started) : nil }
 
   mutating func next(atNanos nowNanos: Int64) -> Int64? {
-    guard let intended = nextNanos, intended <= nowNanos, nowNanos < period.endNanos else { return nil }
+    guard let intended = nextNanos, intended <= nowNanos, nowNanos < closingNanos else { return nil }
     started += 1
     return intended
   }
 
-  /// Arrivals that are due and have not started; after the end those that never will.
+  /// Arrivals that are due and have not started; in the end those that never will.
   func backlog(atNanos nowNanos: Int64) -> Int {
     max(0, count(beforeNanos: min(nowNanos + 1, period.endNanos)) - started)
   }

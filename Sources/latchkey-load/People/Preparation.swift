@@ -15,6 +15,7 @@ struct Preparation {
   /// Every account with a password that was used or made, for the next run.
   private(set) var accounts: [Person] = []
   private var people: [Person] = []
+  private var freshCount = 0
   /// Told apart from the addresses of every other run.
   private let runName = randomText(8)
 
@@ -148,15 +149,24 @@ struct Preparation {
     accounts += people
   }
 
-  private func fresh(_ count: Int) -> [Person] {
-    (0..<count).map { Person(login: .fresh("\(runName)-\($0)")) }
+  private mutating func fresh(_ count: Int) -> [Person] {
+    defer { freshCount += count }
+    return (freshCount..<freshCount + count).map { Person(login: .fresh("\(runName)-\($0)")) }
+  }
+
+  /// Fewer calls in flight than the server lets wait for a password to be hashed.
+  private var gentle: Target {
+    var gentle = target
+    gentle.connections = min(target.connections, 2)
+    gentle.streams = min(target.streams, 16)
+    return gentle
   }
 
   /// Does each of these once; all must succeed.
   private func run(_ what: String, _ works: [any Work]) throws {
     guard !works.isEmpty else { return }
     let all = works.count
-    let runner = try Runner(to: target, .lasting, Once(works)) { startNanos in
+    let runner = try Runner(to: gentle, .lasting, Once(works)) { startNanos in
       let period = Period(startNanos: startNanos, warmUpNanos: 0, measuredNanos: .max - startNanos)
       return (.closed(period), Recorder(calls: Method.allCases.map(\.name), iterations: [what], period: period))
     }
