@@ -31,7 +31,7 @@ func system(_ name: String, _ package: String) -> Target {
 let package = Package(
   name: "latchkey",
   products: [
-    .executable(name: "latchkeyd", targets: ["latchkeyd"]),
+    .executable(name: "latchkeyd", targets: ["latchkeyd"]), .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkey-load", targets: ["latchkey-load"]),
   ],
   dependencies: [
@@ -45,6 +45,12 @@ let package = Package(
       dependencies: [
         "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey",
+      dependencies: [
+        "Client", "Wire", "Reactor", "Tokens", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
     .executableTarget(

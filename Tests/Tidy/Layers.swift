@@ -20,6 +20,9 @@ enum Layers {
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
       others: ["ArgumentParser", "Logging"]),
     Layer(
+      module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens"],
+      others: ["ArgumentParser"]),
+    Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
       c: ["CProtobufC", "Messages"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),

@@ -8,6 +8,8 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -220,6 +222,28 @@ static inline int64_t lk_read(int fd, void *bytes, size_t most) {
   do count = read(fd, bytes, most); while (count < 0 && errno == EINTR);
   return count < 0 ? -errno : count;
 }
+// A new file that only its owner can read; -EEXIST where the path is taken, also by a link.
+static inline int lk_create_private(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return fd < 0 ? -errno : fd;
+}
+static inline int lk_create_private_folder(const char *path) { return mkdir(path, 0700) < 0 ? -errno : 0; }
+// Whether others than the owner may read or write, or the owner is somebody else; negative: -errno.
+static inline int lk_is_exposed(int fd) {
+  struct stat entry;
+  if (fstat(fd, &entry) < 0) return -errno;
+  return (entry.st_mode & 077) != 0 || entry.st_uid != geteuid();
+}
+static inline int lk_sync(int fd) { return fsync(fd) < 0 ? -errno : 0; }
+static inline int lk_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
+static inline void lk_remove(const char *path) { unlink(path); }
+static inline const char *lk_environment(const char *name) { return getenv(name); }
+static inline _Bool lk_is_terminal(int fd) { return isatty(fd); }
+
+// Reads a line from the terminal without showing it. Returns its bytes; -ENXIO: there is no terminal; -EINTR: Ctrl-C or
+// the end of input; -EMSGSIZE: it is longer than `most`.
+int lk_read_secret(const char *prompt, char *line, int most);
+
 // Those of the affinity mask, which taskset and containers narrow.
 int lk_processors(void);
 static inline _Noreturn void lk_exit(int code) { _exit(code); }
