@@ -155,6 +155,17 @@ private func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 
   #expect(take() == nil)
 }
 
+@Test func `people whose calls change something come in turn`() {
+  let people = (0..<3).map { _ in person() }
+  let pool = Pool(people, isExclusive: true)
+  var generator = SeededGenerator(seed: 1)
+  for number in 0..<9 {
+    let taken = pool.take(&generator)
+    #expect(taken === people[number % 3])
+    if let taken { pool.giveBack(taken) }
+  }
+}
+
 @Test func `people who are only looked at are never used up`() {
   let pool = Pool([person()], isExclusive: false)
   var generator = SeededGenerator(seed: 1)

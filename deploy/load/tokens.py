@@ -4,6 +4,8 @@
 
 Of each kind `count`: `sign-in` for people with an account of their own, `link` for identities without an address, and
 `conflict` for identities whose unverified address is that of an account with a password, which latchkey-load makes.
+The server keeps 20 pending credentials of an account for ten minutes each, so one conflict a second, kept up, takes 30
+people.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="the simulator's")
     parser.add_argument("--count", type=int, default=256, help="of each kind (256)")
+    parser.add_argument("--conflicts", type=int, help="of the kind conflict, where those should be more")
     parser.add_argument("--issuer", default="google", help="of the tokens for sign-in and link (google)")
     parser.add_argument("--conflict-issuer", default="corp", help="one whose addresses are not trusted (corp)")
     parser.add_argument("--lifetime-seconds", type=int, default=7200)
@@ -44,7 +47,8 @@ def main() -> None:
     kinds = (("sign-in", options.issuer, "s"), ("link", options.issuer, "l"),
              ("conflict", options.conflict_issuer, "c"))
     for use, issuer, letter in kinds:
-        for number in range(options.count):
+        count = options.conflicts if use == "conflict" and options.conflicts else options.count
+        for number in range(count):
             subject = f"load-{run}-{letter}{number}"
             email = "" if use == "link" else f"{subject}@example.com"
             print(line(options.folder, issuer, use, subject, email, options.lifetime_seconds))

@@ -22,7 +22,8 @@ final class Person {
 
 /// The people of one workload.
 ///
-/// Where a call changes something of theirs, each is with one iteration at a time. Whoever was with an iteration that
+/// Where a call changes something of theirs, each is with one iteration at a time, and all in turn: the server bounds
+/// what it keeps for one account. Whoever was with an iteration that
 /// failed is not given back: nobody knows in which state the account is, and one fault would be counted many times.
 final class Pool {
   let isExclusive: Bool
@@ -33,13 +34,10 @@ final class Pool {
     self.isExclusive = isExclusive
   }
 
-  /// Somebody at random; nil: everybody is busy or lost.
+  /// Somebody at random, or whoever has rested longest; nil: everybody is busy or lost.
   func take(_ generator: inout SeededGenerator) -> Person? {
     guard !people.isEmpty else { return nil }
-    let index = Int.random(in: 0..<people.count, using: &generator)
-    guard isExclusive else { return people[index] }
-    people.swapAt(index, people.count - 1)
-    return people.removeLast()
+    return isExclusive ? people.removeFirst() : people[Int.random(in: 0..<people.count, using: &generator)]
   }
 
   func giveBack(_ person: Person) {
