@@ -50,7 +50,7 @@ WORKLOADS = {
 def tokens(folder: Path, simulator: Simulator) -> list[str]:
     """Lines of tokens, of each kind as many as the tests use; each test has its own part of them."""
     made = subprocess.run(
-        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "24"],
+        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "40"],
         stdout=subprocess.PIPE, text=True, check=True)
     return made.stdout.splitlines()
 
@@ -95,7 +95,7 @@ def adds_up(report: Report) -> None:
 def test_every_workload_runs_and_all_its_answers_are_right(
         server: Server, tokens: list[str], tmp_path: Path, workload: str) -> None:
     # Conflicts make accounts of their addresses, which another test cannot make again.
-    kept = {"conflict": tokens[48:60], "fetch-pending": tokens[60:]}.get(workload, tokens[:48])
+    kept = {"conflict": tokens[80:110], "fetch-pending": tokens[110:]}.get(workload, tokens[:80])
     (tmp_path / "tokens.jsonl").write_text("\n".join(kept))
     report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl")
     adds_up(report)
@@ -112,11 +112,12 @@ def test_the_mixed_scenario_does_all_of_its_parts(
         [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
         stdout=subprocess.PIPE, check=True)
     (tmp_path / "tokens.jsonl").write_bytes(made.stdout)
-    # With its weights two seconds would be too short for the rare ones.
+    # With its weights two seconds would be too short for the rare ones, and without a rate there would be more
+    # conflicts than five accounts may have in ten minutes.
     mix = re.sub(r"weight: \d+", "weight: 1", (ROOT / "deploy/load/mixed.json5").read_text())
     (tmp_path / "mix.json5").write_text(mix)
     report = load(server, "--scenario", tmp_path / "mix.json5", "--tokens", tmp_path / "tokens.jsonl",
-                  "--plot", tmp_path / "plot.svg", seconds=2)
+                  "--rate", 200, "--plot", tmp_path / "plot.svg", seconds=2)
     adds_up(report)
     assert all(row["ok"] > 0 for row in report["iterations"]), report["iterations"]
     assert len(report["iterations"]) == 12
