@@ -42,11 +42,13 @@ let package = Package(
   name: "latchkey",
   products: [
     .executable(name: "latchkeyd", targets: ["latchkeyd"]), .executable(name: "latchkey", targets: ["latchkey"]),
+    .executable(name: "latchkey-load", targets: ["latchkey-load"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
     .executableTarget(
@@ -60,6 +62,14 @@ let package = Package(
       name: "latchkey",
       dependencies: [
         "Client", "Wire", "Reactor", "Tokens", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey-load",
+      dependencies: [
+        "Client", "Reactor", "CProtobufC", "Messages",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
       swiftSettings: swift),
     module("Server", [
@@ -120,6 +130,10 @@ let package = Package(
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
+    .testTarget(
+      name: "LoadTests",
+      dependencies: ["latchkey-load", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ] + fuzzer,
   swiftLanguageModes: [.v6]

@@ -12,7 +12,7 @@ public final class EventLoop {
   public init() throws {
     ignoreBrokenPipes()
     mailbox = try Mailbox()
-    driver = Driver(try Reactor(mailbox: mailbox))
+    driver = try Driver(Reactor(mailbox: mailbox))
     driver.loop = self
   }
 
@@ -27,6 +27,9 @@ public final class EventLoop {
 
   /// Runs `body` once, in so many milliseconds at the earliest.
   public func after(millis: Int64, _ body: @escaping () -> Void) { driver.after(millis: millis, body) }
+
+  /// Begins a turn at this moment of the monotonic clock, nanoseconds; the moment named last is the one that counts.
+  public func wake(atNanos nanos: Int64) { driver.alarm.set(atNanos: nanos) }
 
   /// Runs in each turn, after what has come was looked at and before anything is sent. True: the next turn is not to
   /// sleep, for those who cannot wait for a millisecond.
@@ -57,9 +60,11 @@ public final class EventLoop {
 
   /// The slot of no connection: its generation is the number of a timer of `after`.
   private static let timerSlot = UInt32.max - 1
+  private static let alarmTicket = Ticket(slot: UInt32.max - 2, generation: 0)
 
   let reactor: Reactor<Driver>
   weak var loop: EventLoop?
+  let alarm: Alarm
   let readBuffer: UnsafeMutableRawBufferPointer
   /// For answers while a completion looks at them, and for the details of refusals.
   private(set) var arena = Arena(budgetBytes: 0)
@@ -80,9 +85,11 @@ public final class EventLoop {
   private var mustNotSleep = false
   private var isCompleting = false
 
-  init(_ reactor: Reactor<Driver>) {
+  init(_ reactor: Reactor<Driver>) throws {
     self.reactor = reactor
+    alarm = try Alarm()
     unsafe readBuffer = .allocate(byteCount: 16_384, alignment: 16)
+    try reactor.watch(alarm.descriptor, Driver.alarmTicket, read: true, write: false)
   }
 
   deinit { unsafe readBuffer.deallocate() }
@@ -90,6 +97,7 @@ public final class EventLoop {
   // MARK: The turn
 
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
+    if ticket == Driver.alarmTicket { return alarm.clear() }
     connection(ticket)?.ready(readable: readable, writable: writable)
   }
 

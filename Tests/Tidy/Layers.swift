@@ -23,6 +23,10 @@ enum Layers {
       module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens"],
       others: ["ArgumentParser"]),
     Layer(
+      module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
+      c: ["CProtobufC", "Messages"],
+      others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
+    Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",

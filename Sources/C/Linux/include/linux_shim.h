@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <arpa/inet.h>
@@ -61,6 +62,18 @@ static inline void lk_eventfd_clear(int fd) {
   uint64_t value;
   ssize_t ignored = read(fd, &value, sizeof value);
   (void)ignored;
+}
+
+// A descriptor that becomes readable at a moment of the monotonic clock; arming it anew makes it silent until then.
+static inline int lk_alarm(void) {
+  int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  return fd < 0 ? -errno : fd;
+}
+static inline void lk_alarm_arm(int fd, int64_t at_nanos) {
+  // All zeros would disarm it.
+  if (at_nanos < 1) at_nanos = 1;
+  struct itimerspec at = {.it_value = {at_nanos / 1000000000, at_nanos % 1000000000}};
+  timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 static inline int64_t lk_monotonic_nanos(void) {
