@@ -54,8 +54,13 @@ class Stand:
         print(text, file=sys.stderr, flush=True)
 
     def turns(self, subjects: Mapping[str, Callable[[], Rate]]) -> dict[str, Series]:
-        """Each subject once a round, so that a slow minute of the machine falls on all of them."""
+        """Each subject once a round, so that a slow minute of the machine falls on all of them.
+
+        One round before them is not counted: it fills caches and maps pages.
+        """
         rates: dict[str, list[Rate]] = {name: [] for name in subjects}
+        for measure in subjects.values():
+            measure()
         for number in range(self.options.rounds):
             for name, measure in subjects.items():
                 rates[name].append(measure())
