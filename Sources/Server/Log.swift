@@ -33,25 +33,30 @@ package struct Log: Sendable {
     case let failure as Failure:
       guard logger.logLevel <= .info else { return }
       var fields = fields(context, failure.reason.rawValue)
-      if let field = failure.field { fields["field"] = field }
-      if !failure.debug.isEmpty { fields["debug"] = failure.debug }
+      if let field = failure.field { fields["field"] = .string(field) }
+      if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
     case let error as WireError: write(.info, "call", fields(context, "\(error)"))
     default:
       var fields = fields(context, "INTERNAL")
-      fields["error"] = "\(error)"
+      fields["error"] = .string("\(error)")
       write(.error, "call", fields)
     }
   }
 
-  private func fields(_ context: CallContext, _ outcome: String) -> [String: String] {
+  private func fields(_ context: CallContext, _ outcome: String) -> Logger.Metadata {
     [
-      "caller": context.caller.name.text, "method": context.path, "outcome": outcome, "peer": context.peerAddress,
+      "caller": .string(context.caller.name.text), "method": .string(context.path), "outcome": .string(outcome),
+      "peer": .string(context.peerAddress),
     ]
   }
 
   private func write(_ level: Logger.Level, _ message: String, _ fields: [String: String]) {
-    logger.log(level: level, "\(message)", metadata: fields.mapValues { .string($0) })
+    write(level, message, fields.mapValues { .string($0) })
+  }
+
+  private func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
+    logger.log(level: level, Logger.Message(stringLiteral: message), metadata: fields)
   }
 }
 
@@ -72,35 +77,50 @@ package struct JSONLines: LogHandler {
   }
 
   package func log(event: LogEvent) {
-    var line = "{\"at\":\"\(Self.rfc3339(wallMillis()))\",\"level\":\"\(event.level)\",\"message\":"
-    line += Self.quoted("\(event.message)")
+    var line: [UInt8] = []
+    line.reserveCapacity(256)
+    line += #"{"at":""#.utf8
+    Self.append(rfc3339: wallMillis(), to: &line)
+    line += #"","level":""#.utf8
+    line += event.level.rawValue.utf8
+    line += #"","message":"#.utf8
+    Self.append(quoted: event.message.description, to: &line)
     for (key, value) in (event.metadata ?? [:]).sorted(by: { $0.key < $1.key }) {
-      line += ",\(Self.quoted(key)):\(Self.quoted("\(value)"))"
+      line.append(UInt8(ascii: ","))
+      Self.append(quoted: key, to: &line)
+      line.append(UInt8(ascii: ":"))
+      Self.append(quoted: value.description, to: &line)
     }
-    writer.write(Array((line + "}\n").utf8))
+    line += "}\n".utf8
+    writer.write(line)
   }
 
   /// What is written before the process ends must not be lost with its thread.
   package func flush() { writer.flush() }
 
-  static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
+  /// RFC 8259 7: the two characters that end or escape a string, and the control characters, are escaped.
+  static func append(quoted text: String, to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "\""))
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+      line += text.utf8
+    } else {
+      for byte in text.utf8 { append(escaped: byte, to: &line) }
     }
-    return quoted + "\""
+    line.append(UInt8(ascii: "\""))
+  }
+
+  private static func append(escaped byte: UInt8, to line: inout [UInt8]) {
+    switch byte {
+    case UInt8(ascii: "\""): line += #"\""#.utf8
+    case UInt8(ascii: "\\"): line += #"\\"#.utf8
+    case UInt8(ascii: "\n"): line += #"\n"#.utf8
+    case ..<0x20: line += ((byte < 0x10 ? #"\u000"# : #"\u00"#) + String(byte, radix: 16)).utf8
+    default: line.append(byte)
+    }
   }
 
   /// Days are counted from 0000-03-01, so that a leap day is the last of its year.
-  static func rfc3339(_ millis: Int64) -> String {
+  static func append(rfc3339 millis: Int64, to line: inout [UInt8]) {
     let days = (millis >= 0 ? millis : millis - 86_399_999) / 86_400_000
     let shifted = days + 719_468
     let era = shifted / 146_097
@@ -112,12 +132,22 @@ package struct JSONLines: LogHandler {
     let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
     let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     let time = millis - days * 86_400_000
-    func padded(_ number: Int64, _ width: Int) -> String {
-      let text = String(number)
-      return String(repeating: "0", count: max(0, width - text.count)) + text
+    for (number, width, end) in [
+      (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (time / 3_600_000, 2, ":"), (time / 60_000 % 60, 2, ":"),
+      (time / 1_000 % 60, 2, "."), (time % 1_000, 3, "Z"),
+    ] as [(Int64, Int, StaticString)] {
+      append(number, width: width, to: &line)
+      line += end.description.utf8
     }
-    return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(time / 3_600_000, 2) + ":"
-      + padded(time / 60_000 % 60, 2) + ":" + padded(time / 1_000 % 60, 2) + "." + padded(time % 1_000, 3) + "Z"
+  }
+
+  private static func append(_ number: Int64, width: Int, to line: inout [UInt8]) {
+    var scale: Int64 = 1
+    for _ in 1..<width { scale *= 10 }
+    while scale > 0 {
+      line.append(UInt8(ascii: "0") + UInt8(number / scale % 10))
+      scale /= 10
+    }
   }
 }
 
