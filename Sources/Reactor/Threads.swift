@@ -35,6 +35,9 @@ package func blockSignals() {
   lk_block_signals()
 }
 
+/// A peer that went away is told by the write that failed, and does not end the process.
+package func ignoreBrokenPipes() { lk_ignore_sigpipe() }
+
 package enum ServerSignal: Sendable {
   case terminate
   case reload
@@ -56,6 +59,9 @@ package func wallMillis() -> Int64 { lk_wall_millis() }
 
 /// Milliseconds of a clock that never goes back.
 package func monotonicMillis() -> Int64 { lk_monotonic_millis() }
+
+/// The same clock in nanoseconds.
+package func monotonicNanos() -> Int64 { lk_monotonic_nanos() }
 
 /// For descriptors that no owner closes.
 package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }

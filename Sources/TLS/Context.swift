@@ -1,9 +1,9 @@
 // TLS: libssl on a socket.
 //
-// Owns: the context (versions, suites, ALPN, certificates, whose client certificates are believed), one channel a
+// Owns: the contexts of server and client (versions, suites, ALPN, certificates, whose are believed), one channel a
 // connection, and the name that a peer's certificate gives it.
 // Does not own: what that name may do (Admission), the bytes inside (HTTP2), cryptography for tokens (Crypto).
-// Read next: Channel.swift.
+// Read next: Channel.swift, ClientContext.swift.
 
 internal import COpenSSL
 
@@ -81,8 +81,10 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     }
   }
 
-  private static func lastError() -> String { describe(ERR_peek_last_error()) }
 }
+
+/// OpenSSL's text for what failed last.
+func lastError() -> String { describe(ERR_peek_last_error()) }
 
 /// OpenSSL's text for an error of its queue.
 func describe(_ error: UInt) -> String {

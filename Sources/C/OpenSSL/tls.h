@@ -64,7 +64,7 @@ static inline void lk_tls_begin(SSL *ssl) {
   BIO_set_callback_arg(SSL_get_rbio(ssl), NULL);
 }
 
-static inline struct lk_tls_result lk_tls_accept(SSL *ssl) {
+static inline struct lk_tls_result lk_tls_handshake(SSL *ssl) {
   lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_do_handshake(ssl));
 }
@@ -108,8 +108,8 @@ static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
-// Everything but certificates. 0, or the number of the step that failed.
-static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
+// What both ends hold to. 0, or the number of the step that failed.
+static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   ERR_clear_error();
   if (!SSL_CTX_set_min_proto_version(context, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION)) return 1;
   // RFC 9113 9.2.2: only ephemeral key exchange with AEAD under TLS 1.2.
@@ -120,20 +120,70 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
     return 6;
   }
   if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 3;
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
-                                   SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_default_read_buffer_len(context, 16 * 1024 + 512);
+  return 0;
+}
+
+// Everything of a server but certificates. 0, or the number of the step that failed.
+static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
+  int failed = lk_tls_configure_common(context, tls13_only);
+  if (failed) return failed;
+  SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   if (!SSL_CTX_set_num_tickets(context, 1)) return 4;
   SSL_CTX_set_timeout(context, 3600);
   // Early data could be replayed, and every call here changes something or says who somebody is.
   if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
-  SSL_CTX_set_read_ahead(context, 1);
-  SSL_CTX_set_default_read_buffer_len(context, 16 * 1024 + 512);
   SSL_CTX_set_alpn_select_cb(context, lk_tls_select_alpn, NULL);
   SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
   return 0;
+}
+
+// Everything of a client but certificates. 0, or the number of the step that failed.
+static inline int lk_tls_configure_client(SSL_CTX *context, int tls13_only) {
+  int failed = lk_tls_configure_common(context, tls13_only);
+  if (failed) return failed;
+  // 0 is success here.
+  if (SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2", 3) != 0) return 4;
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+  return 0;
+}
+// Whose servers are believed: a file of authorities, or without one those of the system.
+static inline int lk_tls_trust(SSL_CTX *context, const char *authorities) {
+  ERR_clear_error();
+  return authorities[0] ? SSL_CTX_load_verify_locations(context, authorities, NULL)
+                        : SSL_CTX_set_default_verify_paths(context);
+}
+// The server's certificate must be for this DNS name or this address. 1, or 0 where memory lacks.
+static inline int lk_tls_expect(SSL *ssl, const char *name, int is_address) {
+  SSL_set_connect_state(ssl);
+  if (is_address) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // RFC 6066 3: the server name extension has names only.
+  return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
+}
+// Why the peer's certificate was refused, or NULL.
+static inline const char *lk_tls_refusal(const SSL *ssl) {
+  long result = SSL_get_verify_result(ssl);
+  return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
+}
+// A server that knows no ALPN would be spoken to in a protocol it does not expect.
+static inline int lk_tls_agreed_on_h2(const SSL *ssl) {
+  const unsigned char *protocol;
+  unsigned int bytes;
+  SSL_get0_alpn_selected(ssl, &protocol, &bytes);
+  return bytes == 2 && memcmp(protocol, "h2", 2) == 0;
+}
+// What a later connection can take up, to be freed; NULL: the server has given no ticket yet.
+static inline SSL_SESSION *lk_tls_ticket(SSL *ssl) {
+  SSL_SESSION *session = SSL_get1_session(ssl);
+  if (session && SSL_SESSION_is_resumable(session)) return session;
+  SSL_SESSION_free(session);
+  return NULL;
 }
 
 // 0, or the number of the step that failed: 1 certificate file, 2 key file, 3 they do not belong together.
