@@ -25,7 +25,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", type=Path)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.save and given.only:
+        parser.error("--save writes the whole table: leave --only out")
+    return given
 
 
 def chosen(only: str, growth: bool) -> list[str]:

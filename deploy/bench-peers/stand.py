@@ -68,7 +68,7 @@ class Stand:
                       + ", ".join(f"{name} {values[-1].per_cpu_second:,.0f}" for name, values in rates.items()))
         return {name: Series.of(name, values) for name, values in rates.items()}
 
-    # MARK: Accounts
+    # Accounts
 
     @property
     def email(self) -> str:
@@ -82,7 +82,7 @@ class Stand:
         return bounds.password_hash(
             self.tools / "argon2id", PASSWORD, configuration.PASSWORD_MEMORY_KIB, configuration.PASSWORD_ITERATIONS)
 
-    # MARK: Servers
+    # Servers
 
     def server(self, name: str) -> Server:
         """Started and asked by a real client at its first use, and kept."""
