@@ -88,9 +88,13 @@ class Stand:
         """Started and asked by a real client at its first use, and kept."""
         if name not in self._servers:
             server = self._make(name)
+            try:
+                server.start(self.options.server_core)
+                self._examine(name, server)
+            except BaseException:
+                server.stop()
+                raise
             self._servers[name] = server
-            server.start(self.options.server_core)
-            self._examine(name, server)
         return self._servers[name]
 
     def peers(self, *names: str) -> dict[str, Server]:
