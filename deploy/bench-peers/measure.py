@@ -48,7 +48,7 @@ def measure(stand: Stand, names: list[str]) -> tuple[list[Finding], bool]:
         stand.tell(name)
         try:
             findings += ROWS[name](stand)
-        except (Unmeasurable, subprocess.CalledProcessError) as reason:
+        except (Unmeasurable, OSError, subprocess.SubprocessError) as reason:
             stand.tell(f"  not measured: {reason}")
             whole = False
     return findings, whole
