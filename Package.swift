@@ -60,7 +60,7 @@ let package = Package(
     module("Wire", ["CProtobufC", "Messages"]),
     module("GRPC"),
     module("HTTP2", ["CNghttp2"]),
-    module("TLS", ["COpenSSL", "CLinux"]),
+    module("TLS", ["COpenSSL"]),
     module("Reactor", ["CLinux"]),
     module("Identity", ["Store"]),
     module("Providers", ["Fetch", "Tokens", "Crypto", "Text", "Store"]),

@@ -55,7 +55,7 @@ public final class Connection {
   /// Calls that have not ended.
   public var openCalls: Int { session.sink.streamCount }
 
-  public var wasResumed: Bool { channel?.wasResumed ?? false }
+  public var wasResumed: Bool { channel?.isResumed ?? false }
 
   // MARK: Calls
 
@@ -194,6 +194,7 @@ public final class Connection {
     case .wantWrite: watch(read: false, write: true)
     case .closed: close("the server ended the handshake")
     case .failed(let why): close("the handshake failed: " + (channel.refusal ?? why))
+    case .tooManyKeyUpdates: close("too many key updates")
     }
   }
 
@@ -272,6 +273,7 @@ public final class Connection {
         return driver.touch(self)
       case .closed: return close("the server closed the connection")
       case .failed(let why): return close("the connection failed: \(why)")
+      case .tooManyKeyUpdates: return close("too many key updates")
       }
     }
     driver.leaveOver(self)
@@ -327,6 +329,7 @@ public final class Connection {
         return watch(read: true, write: false)
       case .closed: return close("the server closed the connection")
       case .failed(let why): return close("the connection failed: \(why)")
+      case .tooManyKeyUpdates: return close("too many key updates")
       }
     }
     // Streams that closed while frames were sent are reported now.

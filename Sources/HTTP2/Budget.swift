@@ -6,12 +6,24 @@ package struct Budget {
     case unfinishedReset = "too_many_resets"
     /// The client makes us reset a stream (CVE-2025-8671).
     case provokedReset = "too_many_stream_errors"
+    /// Streams past the limit of a client that has not acknowledged it.
+    case prematureStream = "too_many_premature_streams"
     /// CVE-2019-9515.
     case settings = "too_many_settings"
     /// CVE-2019-9513; priorities themselves are ignored.
     case priority = "too_many_priorities"
     /// CVE-2019-9518.
     case emptyData = "too_many_empty_frames"
+    /// Frames that carry neither a request nor a part of one (CVE-2019-9511, 9512), ignored ones included.
+    case controlFrame = "too_many_control_frames"
+    /// A header block in more parts than anyone needs (CVE-2024-28182).
+    case continuation = "too_many_continuations"
+    /// Header lists past the limit, each answered with a status.
+    case largeHeaderList = "too_many_large_header_lists"
+    /// A header list so far past the limit that no mistake explains it.
+    case headerBomb = "header_list_bomb"
+    /// Answers that the client asks for and leaves untaken (CVE-2019-9517).
+    case untaken = "too_many_untaken_answers"
   }
 
   /// At most `count` within `windowMillis`.
@@ -28,12 +40,26 @@ package struct Budget {
   package struct Limits: Sendable {
     package var unfinishedResets = Rate(count: 100, windowMillis: 10_000)
     package var provokedResets = Rate(count: 50, windowMillis: 60_000)
+    package var prematureStreams = Rate(count: 1_000, windowMillis: 60_000)
     /// The first SETTINGS of a connection counts too.
     package var settings = Rate(count: 11, windowMillis: 60_000)
     package var priorities = Rate(count: 100, windowMillis: .max)
     /// Any beyond `emptyDataPerStreamMax` on one stream is one too many.
     package var emptyData = Rate(count: 0, windowMillis: .max)
     package var emptyDataPerStreamMax = 10
+    /// Beside those that calls and answers earn.
+    package var controlFrames = Rate(count: 1_000, windowMillis: 10_000)
+    /// Each request, and each DATA frame that we send, lets a client say so many more: its end, window given back.
+    package var controlFramesPerCall = 4
+    package var controlFramesPerDataFrame = 10
+    /// Any beyond `continuationsPerBlockMax` in one block is one too many.
+    package var continuations = Rate(count: 0, windowMillis: .max)
+    package var continuationsPerBlockMax = 8
+    package var largeHeaderLists = Rate(count: 50, windowMillis: 60_000)
+    /// Any header list beyond `headerListBytesCeiling`, as RFC 9113 6.5.2 counts, is one too many.
+    package var headerBombs = Rate(count: 0, windowMillis: .max)
+    package var headerListBytesCeiling = 262_144
+    package var untaken = Rate(count: 2, windowMillis: .max)
 
     package init() {}
 
@@ -41,9 +67,15 @@ package struct Budget {
       switch kind {
       case .unfinishedReset: unfinishedResets
       case .provokedReset: provokedResets
+      case .prematureStream: prematureStreams
       case .settings: settings
       case .priority: priorities
       case .emptyData: emptyData
+      case .controlFrame: controlFrames
+      case .continuation: continuations
+      case .largeHeaderList: largeHeaderLists
+      case .headerBomb: headerBombs
+      case .untaken: untaken
       }
     }
   }
@@ -55,16 +87,25 @@ package struct Budget {
 
   private let limits: Limits
   private var windows: [Kind: Window] = [:]
+  /// Apart from the others: every call earns some.
+  private var controlFrames = Window()
 
   package init(_ limits: Limits) { self.limits = limits }
 
   /// False: that was one too many.
   package mutating func spend(_ kind: Kind, nowMillis: Int64) -> Bool {
-    let rate = limits.rate(kind)
-    var window = windows[kind] ?? Window(startMillis: nowMillis)
-    if nowMillis - window.startMillis >= rate.windowMillis { window = Window(startMillis: nowMillis) }
+    if kind == .controlFrame { return Budget.spend(&controlFrames, limits.controlFrames, nowMillis) }
+    return Budget.spend(&windows[kind, default: Window(startMillis: nowMillis)], limits.rate(kind), nowMillis)
+  }
+
+  /// So many control frames had their reason.
+  package mutating func earnControlFrames(_ count: Int) { controlFrames.spent = max(0, controlFrames.spent - count) }
+
+  private static func spend(_ window: inout Window, _ rate: Rate, _ nowMillis: Int64) -> Bool {
+    if window.spent == 0 || nowMillis - window.startMillis >= rate.windowMillis {
+      window = Window(startMillis: nowMillis)
+    }
     window.spent += 1
-    windows[kind] = window
     return window.spent <= rate.count
   }
 }

@@ -17,13 +17,23 @@ package struct Life {
     package init() {}
   }
 
+  /// Why a connection is told to go: a metric label and the debug data of its last GOAWAY.
+  package enum Ending: String, Sendable, CaseIterable {
+    case drain = "draining"
+    case idle = "max_idle"
+    case age = "max_age"
+    /// Its stream ids come to an end.
+    case streamIDs = "max_streams"
+  }
+
   package enum Step: Hashable, Sendable {
     case nothing
     case ping
     /// First GOAWAY and PING.
     case announceShutdown
     /// Second GOAWAY.
-    case shutDown
+    case shutDown(Ending)
+    /// Without a word: nobody is there to hear it.
     case close
     case terminate(Fault)
   }
@@ -32,6 +42,7 @@ package struct Life {
 
   private let limits: Limits
   private var phase = Phase.open
+  private var ending = Ending.drain
   /// When the current phase ends by itself.
   private var phaseEndsMillis: Int64
   private var idleSinceMillis: Int64
@@ -72,10 +83,11 @@ package struct Life {
     return .terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
   }
 
-  /// The server wants to stop.
-  package mutating func drain(nowMillis: Int64) -> Step {
+  /// The connection is to go.
+  package mutating func drain(nowMillis: Int64, _ why: Ending = .drain) -> Step {
     guard phase == .open else { return .nothing }
     phase = .announced
+    ending = why
     phaseEndsMillis = nowMillis + limits.noticeMillis
     return .announceShutdown
   }
@@ -85,7 +97,7 @@ package struct Life {
     guard phase == .announced else { return .nothing }
     phase = .goingAway
     phaseEndsMillis = nowMillis + limits.graceMillis
-    return .shutDown
+    return .shutDown(ending)
   }
 
   /// Whether a connection that was told to go has gone far enough to be closed.
@@ -100,9 +112,8 @@ package struct Life {
     case .announced: return nowMillis >= phaseEndsMillis ? noticed(nowMillis: nowMillis) : .nothing
     case .open: break
     }
-    if nowMillis >= phaseEndsMillis || (!callsOpen && nowMillis - idleSinceMillis >= limits.idleMillis) {
-      return drain(nowMillis: nowMillis)
-    }
+    if nowMillis >= phaseEndsMillis { return drain(nowMillis: nowMillis, .age) }
+    if !callsOpen, nowMillis - idleSinceMillis >= limits.idleMillis { return drain(nowMillis: nowMillis, .idle) }
     if let sent = pingSentMillis { return nowMillis - sent >= limits.keepaliveTimeoutMillis ? .close : .nothing }
     guard nowMillis - lastReadMillis >= limits.keepaliveMillis else { return .nothing }
     pingSentMillis = nowMillis

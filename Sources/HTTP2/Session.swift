@@ -3,8 +3,8 @@
 // Owns: feeding and draining of frames, the streams with their header blocks and bodies, abuse budgets, the life of a
 // connection (keepalive, age, drain).
 // Does not own: bytes on a socket (TLS), what a header or a body means (GRPC), timers (Server tells the time).
-// Read next: Sink.swift for what comes in, Stream.swift, Budget.swift, Life.swift; ClientSession.swift for the other
-// end.
+// Read next: Sink.swift for what comes in, Stream.swift, then Budget.swift, Life.swift and Untaken.swift; for the other
+// end ClientSession.swift.
 
 internal import CNghttp2
 
@@ -20,12 +20,16 @@ internal import CNghttp2
   private var greeting: [UInt8]
   /// The first GOAWAY of a shutdown is to be followed by a PING.
   private var pingsAfterNotice = false
+  private var frameHeads: FrameHeads
+  /// The fault over which the connection ends, once one is there.
+  package private(set) var endedOver: Fault?
 
   /// Fails only where memory does.
   package init?(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
-    guard let session = unsafe Session.make(sink) else { return nil }
+    frameHeads = FrameHeads(nowMillis: nowMillis)
+    guard let session = unsafe Session.make(sink, limits) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -54,14 +58,25 @@ internal import CNghttp2
   /// close.
   package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
     sink.nowMillis = nowMillis
+    unsafe frameHeads.read(bytes, nowMillis: nowMillis, sink.met)
+    // nghttp2 would give up over some of it without a GOAWAY.
+    if let fault = sink.fault {
+      terminate(fault)
+      return true
+    }
     let fed = unsafe nghttp2_session_mem_recv(
       session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
     if let fault = sink.fault { terminate(fault) }
     return fed == bytes.count
   }
 
-  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
+  /// Since when the greeting, a header block or a frame has begun and is not whole; nil: none is under way.
+  package var begunMillis: Int64? { frameHeads.begunMillis }
+
+  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed, now
+  /// or when it was given something to say.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
+    guard !sink.lacksMemory else { return false }
     if !greeting.isEmpty {
       buffer += greeting
       greeting = []
@@ -97,7 +112,8 @@ internal import CNghttp2
 
   /// Headers now, then the body, then the trailers, submitted together.
   package func respond(_ stream: Stream, head: PreparedHeaders, body: [UInt8], trailers: PreparedHeaders) {
-    stream.queue(body)
+    guard !stream.isClosed, !stream.answered else { return }
+    queue(body, on: stream)
     stream.finish(trailers)
     start(stream, head)
   }
@@ -109,13 +125,12 @@ internal import CNghttp2
     var provider = unsafe nghttp2_data_provider()
     unsafe provider.source.ptr = Unmanaged.passUnretained(stream).toOpaque()
     unsafe provider.read_callback = readBody
-    let result = unsafe nghttp2_submit_response(session, stream.id, head.fields, head.count, &provider)
-    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+    submitted(unsafe nghttp2_submit_response(session, stream.id, head.fields, head.count, &provider))
   }
 
   package func send(_ stream: Stream, _ message: [UInt8]) {
     guard !stream.isClosed else { return }
-    stream.queue(message)
+    queue(message, on: stream)
     resume(stream)
   }
 
@@ -130,24 +145,39 @@ internal import CNghttp2
     guard !stream.isClosed, !stream.answered else { return }
     stream.answered = true
     stream.finished = true
-    let result = unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil)
-    precondition(result == 0 || result == fatal, "nghttp2_submit_response: \(result)")
+    submitted(unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil))
   }
 
   package func reset(_ stream: Stream, _ code: ErrorCode) {
     guard !stream.isClosed else { return }
     stream.answered = true
     stream.finished = true
-    unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue)
+    submitted(
+      unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue))
+  }
+
+  /// Resets the streams whose client has left their answer untaken for too long, and returns when that may be the case
+  /// with another; nil: no answer waits.
+  package func resetUntaken(nowMillis: Int64) -> Int64? {
+    sink.nowMillis = nowMillis
+    var nextMillis: Int64?
+    sink.forEachStream { stream in
+      guard let due = stream.untakenDueMillis(limits.untaken, nowMillis: nowMillis) else { return }
+      guard due <= nowMillis else { return nextMillis = min(due, nextMillis ?? due) }
+      reset(stream, .enhanceYourCalm)
+      sink.leftUntaken()
+    }
+    if let fault = sink.fault { terminate(fault) }
+    return nextMillis
   }
 
   /// Gives window back: these bytes of the stream's body were consumed, not merely received.
   package func consumed(_ stream: Stream, bytes: Int) {
     guard bytes > 0 else { return }
     if stream.isClosed || stream.ended {
-      unsafe nghttp2_session_consume_connection(session, bytes)
+      submitted(unsafe nghttp2_session_consume_connection(session, bytes))
     } else {
-      unsafe nghttp2_session_consume(session, stream.id, bytes)
+      submitted(unsafe nghttp2_session_consume(session, stream.id, bytes))
     }
   }
 
@@ -156,27 +186,33 @@ internal import CNghttp2
   /// First half of a graceful end: GOAWAY with the highest id, so that requests under way still count, and a PING whose
   /// answer tells that the peer has seen it.
   package func announceShutdown() {
-    unsafe nghttp2_submit_shutdown_notice(session)
+    submitted(unsafe nghttp2_submit_shutdown_notice(session))
     // nghttp2 would send the PING first, and its answer would tell nothing of the GOAWAY.
     pingsAfterNotice = true
   }
 
   /// Second half: GOAWAY with the true last id; later streams are ignored.
-  package func shutDown(_ code: ErrorCode = .noError) {
+  package func shutDown(_ why: Life.Ending) {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
-    unsafe nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, code.rawValue, nil, 0)
+    let text = Array(why.rawValue.utf8)
+    submitted(
+      unsafe nghttp2_submit_goaway(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, ErrorCode.noError.rawValue, text, text.count))
   }
 
   /// GOAWAY, then the end as soon as it is written.
   package func terminate(_ fault: Fault) {
+    guard endedOver == nil else { return }
+    endedOver = fault
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
     let text = Array(fault.debugData.utf8)
-    unsafe nghttp2_submit_goaway(
-      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count)
-    unsafe nghttp2_session_terminate_session(session, fault.code.rawValue)
+    submitted(
+      unsafe nghttp2_submit_goaway(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count))
+    submitted(unsafe nghttp2_session_terminate_session(session, fault.code.rawValue))
   }
 
-  package func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
+  package func ping() { submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)) }
 
   // MARK: Inside
 
@@ -193,19 +229,30 @@ internal import CNghttp2
     greeting = frames
   }
 
-  private var fatal: Int32 { Int32(NGHTTP2_ERR_NOMEM.rawValue) }
+  private func submitted(_ result: Int32) { sink.submitted(result) }
 
-  private func resume(_ stream: Stream) { unsafe nghttp2_session_resume_data(session, stream.id) }
+  private func queue(_ bytes: [UInt8], on stream: Stream) {
+    stream.queue(bytes)
+    sink.queued(bytes.count)
+  }
+
+  private func resume(_ stream: Stream) { submitted(unsafe nghttp2_session_resume_data(session, stream.id)) }
 
   /// Submits what must not leave before everything else has left; false: nothing.
   private func submitFollowing() -> Bool {
+    // What leaves can spend a budget, too: resets do.
+    if let fault = sink.fault, endedOver == nil {
+      terminate(fault)
+      return true
+    }
     guard !sink.answeredEarly.isEmpty || pingsAfterNotice else { return false }
     // A stream answered before the client ended its request is reset with NO_ERROR, but only after the trailers frame
     // was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). One that has
     // closed meanwhile hears nothing more (5.1).
     for id in sink.answeredEarly where sink.stream(id) != nil {
-      unsafe nghttp2_submit_rst_stream(
-        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue)
+      submitted(
+        unsafe nghttp2_submit_rst_stream(
+          session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue))
     }
     sink.answeredEarly.removeAll(keepingCapacity: true)
     if pingsAfterNotice { ping() }
@@ -213,15 +260,15 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ limits: SessionLimits) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
-    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
-      return nil
-    }
     defer {
       unsafe nghttp2_session_callbacks_del(callbacks)
       unsafe nghttp2_option_del(option)
+    }
+    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&option) == 0 else {
+      return nil
     }
     unsafe Sink.install(in: callbacks)
     // Window is given back when a message was consumed, not when it was received.
@@ -232,7 +279,7 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
-    unsafe nghttp2_option_set_max_continuations(option, 8)
+    unsafe nghttp2_option_set_max_continuations(option, limits.budget.continuationsPerBlockMax)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
     guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }
@@ -270,6 +317,10 @@ package struct SessionLimits: Sendable {
   package var connectionWindowBytes = 1 << 20
   package var headerListBytesMax = 16_384
   package var headerFieldsMax = 64
+  /// Answers behind a client's windows: still, and until they are taken whole.
+  package var untaken = Untaken.Limits(stillMillis: 30_000, wholeMillis: 60_000)
+  /// A connection whose stream ids come to three quarters of what there are is told to go.
+  package var streamIDMax: Int32 = 3 << 29
   package var budget = Budget.Limits()
 
   package init() {}

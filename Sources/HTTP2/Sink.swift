@@ -14,17 +14,28 @@ internal import CNghttp2
   package private(set) var goawayReceived = false
   /// Set once a budget is spent: the connection must end.
   private(set) var fault: Fault?
+  /// Streams that were refused, since the last look, because there were as many as allowed.
+  private var refusedStreams = 0
+  /// Streams that were reset, since the last look, because their answers were left untaken.
+  private var untakenResets = 0
+  /// Bytes of answers that wait for the client to take them.
+  package private(set) var unsentBytes = 0
+  /// nghttp2 had no memory for something that had to be said. The peer would wait for it without end: the connection
+  /// can only be closed.
+  private(set) var lacksMemory = false
   var nowMillis: Int64
   /// Ids of streams answered in full while their client was still sending.
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
-  private var lastID: Int32 = -1
+  /// The highest id so far; -1: none.
+  package private(set) var lastID: Int32 = -1
   /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
   /// silence.
   private var passedOver: [ClosedRange<Int32>] = []
@@ -43,6 +54,16 @@ internal import CNghttp2
     return taken
   }
 
+  package func takeRefusedStreams() -> Int {
+    defer { refusedStreams = 0 }
+    return refusedStreams
+  }
+
+  package func takeUntakenResets() -> Int {
+    defer { untakenResets = 0 }
+    return untakenResets
+  }
+
   package func forEachStream(_ body: (Stream) -> Void) {
     for stream in streams.values { body(stream) }
   }
@@ -50,6 +71,11 @@ internal import CNghttp2
   package func stream(_ id: Int32) -> Stream? { streams[id] }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
+
+  /// What nghttp2 said to something that it was given to say.
+  func submitted(_ result: Int32) {
+    if result == NGHTTP2_ERR_NOMEM.rawValue { lacksMemory = true }
+  }
 
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
@@ -59,13 +85,44 @@ internal import CNghttp2
     touched.append(stream)
   }
 
+  /// Puts back what `takeTouched` handed out and nobody had the time to look at, before what came since.
+  package func touchAgain(_ streams: ArraySlice<Stream>) {
+    for stream in streams { stream.isTouched = true }
+    let others = touched.filter { stream in !streams.contains { $0 === stream } }
+    touched = streams + others
+  }
+
   private func spend(_ kind: Budget.Kind) {
     if fault == nil, !budget.spend(kind, nowMillis: nowMillis) {
       fault = Fault(code: .enhanceYourCalm, debugData: kind.rawValue)
     }
   }
 
+  // MARK: Answers
+
+  /// What was submitted waits until the client takes it.
+  func queued(_ bytes: Int) { unsentBytes += bytes }
+
+  func took(_ bytes: Int) { unsentBytes -= bytes }
+
+  func leftUntaken() {
+    untakenResets += 1
+    spend(.untaken)
+  }
+
   // MARK: Events
+
+  /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
+  func met(_ head: FrameHeads.Head) {
+    switch UInt32(head.kind) {
+    case NGHTTP2_HEADERS.rawValue: continuations = 0
+    case NGHTTP2_CONTINUATION.rawValue:
+      continuations += 1
+      if continuations > limits.budget.continuationsPerBlockMax { spend(.continuation) }
+    case NGHTTP2_DATA.rawValue where head.length > 0: break
+    default: spend(.controlFrame)
+    }
+  }
 
   /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
   func beganFrame(_ header: nghttp2_frame_hd) {
@@ -88,11 +145,14 @@ internal import CNghttp2
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
-      if settingsAcknowledged { spend(.provokedReset) }
-      unsafe nghttp2_submit_rst_stream(
-        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue)
+      refusedStreams += 1
+      spend(settingsAcknowledged ? .provokedReset : .prematureStream)
+      submitted(
+        unsafe nghttp2_submit_rst_stream(
+          session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
       return
     }
+    budget.earnControlFrames(limits.budget.controlFramesPerCall)
     let stream = Stream(id: id)
     streams[id] = stream
     streamCount += 1
@@ -101,13 +161,19 @@ internal import CNghttp2
 
   func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     unsafe block.append(name: name, value: value, within: limits)
+    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
+  }
+
+  func ignoredField(nameBytes: Int, valueBytes: Int) {
+    block.ignore(nameBytes: nameBytes, valueBytes: valueBytes, within: limits)
+    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
   }
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard let stream else { return }
     // What comes after the answer is dropped, its window given back to the connection.
     if stream.finished {
-      unsafe nghttp2_session_consume_connection(session, bytes.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
     }
     unsafe stream.body.append(contentsOf: bytes)
@@ -115,9 +181,13 @@ internal import CNghttp2
   }
 
   /// `stream`: that of a HEADERS or DATA frame.
-  func received(_ header: nghttp2_frame_hd, _ stream: Stream?) {
+  func received(_ frame: UnsafePointer<nghttp2_frame>, _ stream: Stream?) {
+    let header = unsafe frame.pointee.hd
     switch UInt32(header.type) {
-    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: if let stream { received(header, on: stream) }
+    case NGHTTP2_HEADERS.rawValue: if let stream { receivedHeaders(header, on: stream) }
+    case NGHTTP2_DATA.rawValue:
+      // Padding is no content.
+      if let stream { unsafe receivedData(header, on: stream, contentBytes: header.length - frame.pointee.data.padlen) }
     case NGHTTP2_PING.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
     case NGHTTP2_SETTINGS.rawValue:
@@ -130,16 +200,20 @@ internal import CNghttp2
     }
   }
 
-  private func received(_ header: nghttp2_frame_hd, on stream: Stream) {
-    if UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
-      // Trailers of a request are not expected and ignored.
-      if !stream.headersComplete { stream.headers = block }
-      block = HeaderBlock()
-      stream.headersComplete = true
-    }
+  private func receivedHeaders(_ header: nghttp2_frame_hd, on stream: Stream) {
+    if block.isTooLarge { spend(.largeHeaderList) }
+    // Trailers of a request are not expected and ignored.
+    if !stream.headersComplete { stream.headers = block }
+    block = HeaderBlock()
+    stream.headersComplete = true
+    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { stream.ended = true }
+    touch(stream)
+  }
+
+  private func receivedData(_ header: nghttp2_frame_hd, on stream: Stream, contentBytes: Int) {
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
       stream.ended = true
-    } else if UInt32(header.type) == NGHTTP2_DATA.rawValue, header.length == 0 {
+    } else if contentBytes == 0 {
       stream.emptyDataFrames += 1
       if stream.emptyDataFrames > limits.budget.emptyDataPerStreamMax { spend(.emptyData) }
     }
@@ -149,8 +223,12 @@ internal import CNghttp2
   func sent(_ frame: UnsafePointer<nghttp2_frame>) {
     let header = unsafe frame.pointee.hd
     switch UInt32(header.type) {
+    case NGHTTP2_RST_STREAM.rawValue: sentReset(ErrorCode(rawValue: unsafe frame.pointee.rst_stream.error_code))
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
       sentReply = true
+      if UInt32(header.type) == NGHTTP2_DATA.rawValue {
+        budget.earnControlFrames(limits.budget.controlFramesPerDataFrame)
+      }
       if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let stream = streams[header.stream_id],
         !stream.ended
       {
@@ -160,18 +238,20 @@ internal import CNghttp2
     }
   }
 
-  /// nghttp2 refuses a frame on its own: it will reset the stream, and a peer can provoke that without end.
-  func refusedFrame(_ error: Int32) {
-    if error != NGHTTP2_ERR_REFUSED_STREAM.rawValue { spend(.provokedReset) }
+  /// Most resets are nghttp2's own, and a peer can provoke them without end; some of those it tells nobody else of.
+  private func sentReset(_ code: ErrorCode) {
+    // After an answer, past the limit of streams (counted in `began`), and at the end of a drain.
+    if ![.noError, .refusedStream, .cancel].contains(code) { spend(.provokedReset) }
   }
 
   func closed(_ id: Int32, _ code: UInt32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
     streamCount -= 1
     stream.closedWith = ErrorCode(rawValue: code)
+    unsentBytes -= stream.dropUnsent()
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
-      unsafe nghttp2_session_consume_connection(session, stream.body.count)
+      submitted(unsafe nghttp2_session_consume_connection(session, stream.body.count))
       stream.body = []
     }
     touch(stream)
@@ -207,16 +287,17 @@ internal import CNghttp2
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { session, frame, context in
-      let header = unsafe frame!.pointee.hd
-      unsafe withSink(context) { sink in unsafe withTenant(session, header.stream_id) { sink.received(header, $0) } }
+      let id = unsafe frame!.pointee.hd.stream_id
+      unsafe withSink(context) { sink in unsafe withTenant(session, id) { unsafe sink.received(frame!, $0) } }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
       unsafe withSink(context) { unsafe $0.sent(frame!) }
       return 0
     }
-    unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, error, context in
-      unsafe withSink(context) { $0.refusedFrame(error) }
+    unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
+      _, _, _, nameBytes, _, valueBytes, _, context in
+      unsafe withSink(context) { $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
@@ -237,8 +318,10 @@ private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (Stream?
 }
 
 /// The data source of every response: its pointer is the stream.
-let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, _ in
-  unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
+let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, context in
+  let bytes = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
     unsafe $0.read(into: buffer!, count: count, flags: flags!, session: session)
   }
+  if bytes > 0 { unsafe withSink(context) { $0.took(bytes) } }
+  return bytes
 }

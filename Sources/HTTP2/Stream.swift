@@ -28,6 +28,9 @@ internal import CNghttp2
   var finished = false
   private var out: [UInt8] = []
   private var outOffset = 0
+  /// All that the client ever took.
+  private var takenBytes = 0
+  private var untaken = Untaken()
   private var trailers: PreparedHeaders?
 
   init(id: Int32) { self.id = id }
@@ -36,6 +39,9 @@ internal import CNghttp2
 
   /// Bytes queued that the client has not taken: what back-pressure looks at.
   package var unsentBytes: Int { out.count - outOffset }
+
+  /// The head was read: its fields need not be kept for as long as the call takes.
+  package func dropHeaders() { headers = HeaderBlock() }
 
   /// Takes what has come of the body so far.
   package func takeBody() -> [UInt8] {
@@ -47,6 +53,7 @@ internal import CNghttp2
     if outOffset == out.count {
       out = bytes
       outOffset = 0
+      untaken = Untaken()
     } else {
       out += bytes
     }
@@ -55,6 +62,18 @@ internal import CNghttp2
   func finish(_ trailers: PreparedHeaders) {
     self.trailers = trailers
     finished = true
+  }
+
+  /// Nothing more leaves; returns how many bytes that concerns.
+  func dropUnsent() -> Int {
+    defer { (out, outOffset) = ([], 0) }
+    return unsentBytes
+  }
+
+  /// When the client's time for what it leaves untaken is over; nil: nothing waits for it.
+  func untakenDueMillis(_ limits: Untaken.Limits, nowMillis: Int64) -> Int64? {
+    untaken.look(leftBytes: unsentBytes, takenBytes: takenBytes, nowMillis: nowMillis)
+    return untaken.dueMillis(limits)
   }
 
   /// nghttp2 asks for at most `count` bytes of the body. At its end the trailers are submitted from here, as
@@ -68,6 +87,7 @@ internal import CNghttp2
         unsafe buffer.update(from: source.baseAddress! + outOffset, count: bytes)
       }
       outOffset += bytes
+      takenBytes += bytes
     }
     guard unsentBytes == 0 else { return bytes }
     guard let trailers else { return bytes > 0 ? bytes : Int(NGHTTP2_ERR_DEFERRED.rawValue) }
@@ -82,8 +102,8 @@ package struct HeaderBlock {
   private static let lengthBytes = 4
   private var bytes: [UInt8] = []
   package private(set) var count = 0
-  /// As RFC 9113 6.5.2 counts: name + value + 32 for each field.
-  private var listBytes = 0
+  /// As RFC 9113 6.5.2 counts: name + value + 32 for each field. Goes on where the block itself takes no more.
+  private(set) var listBytes = 0
   private(set) var isTooLarge = false
 
   /// Name and value of each field, in order.
@@ -111,13 +131,10 @@ package struct HeaderBlock {
   mutating func append(
     name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits
   ) {
-    guard !isTooLarge else { return }
     listBytes += name.count + value.count + 32
+    guard !isTooLarge else { return }
     guard listBytes <= limits.headerListBytesMax, count < limits.headerFieldsMax else {
-      bytes = []
-      count = 0
-      isTooLarge = true
-      return
+      return refuse()
     }
     // A usual request fits: no growth while it is collected.
     if count == 0 { bytes.reserveCapacity(400) }
@@ -126,6 +143,18 @@ package struct HeaderBlock {
     append(length: value.count)
     unsafe bytes.append(contentsOf: name)
     unsafe bytes.append(contentsOf: value)
+  }
+
+  /// A field that nghttp2 ignores costs as much as any (CVE-2019-9516).
+  mutating func ignore(nameBytes: Int, valueBytes: Int, within limits: SessionLimits) {
+    listBytes += nameBytes + valueBytes + 32
+    if listBytes > limits.headerListBytesMax { refuse() }
+  }
+
+  private mutating func refuse() {
+    bytes = []
+    count = 0
+    isTooLarge = true
   }
 
   private mutating func append(length: Int) {

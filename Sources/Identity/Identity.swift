@@ -8,23 +8,24 @@
 
 package import Store
 
-/// Everything about one call that is not its credential: settled before a use case starts.
-package struct CallFacts: Sendable {
-  package var caller: CallerName
+/// Everything about one call that is not its credential: settled before a use case starts. A class, because each use
+/// case hands it on several times.
+package final class CallFacts: Sendable {
+  package let caller: CallerName
   /// The caller may look up an address (`fetch_by_email`).
-  package var mayFetchByEmail: Bool
+  package let mayFetchByEmail: Bool
   /// The caller was identified by certificate or key. Unidentified ones never reach administration or merging.
-  package var callerIdentified: Bool
+  package let callerIdentified: Bool
   /// Whose tokens the caller may present; sessions opened by it are issued for the first.
-  package var audiences: [String]
+  package let audiences: [String]
   /// Digest of the person's browser session or device as the caller named it.
-  package var binding: Digest?
-  package var idempotency: IdempotencyClaim?
-  package var ipAddress: String
-  package var userAgent: String
-  package var deviceID: String
+  package let binding: Digest?
+  package let idempotency: IdempotencyClaim?
+  package let ipAddress: String
+  package let userAgent: String
+  package let deviceID: String
   /// Commit against cancellation; one for the call.
-  package var fate: Fate
+  package let fate: Fate
 
   package init(
     caller: CallerName, mayFetchByEmail: Bool, callerIdentified: Bool, audiences: [String], binding: Digest? = nil,

@@ -36,8 +36,12 @@ package final class Listening {
 
   package enum Accepted {
     case connection(descriptor: Int32, address: String)
-    /// One was there and is gone, or was turned away for want of descriptors.
-    case skipped
+    /// No descriptor was left for it.
+    case turnedAway(address: String)
+    /// It was there and is no more.
+    case gone
+    /// It waits, and the system has nothing left to take it with: try again later.
+    case exhausted
     case none
   }
 
@@ -48,12 +52,17 @@ package final class Listening {
       switch -accepted {
       case EAGAIN: return .none
       case EMFILE, ENFILE:
+        guard spare >= 0 else {
+          spare = lk_eventfd()
+          return .exhausted
+        }
         lk_close(spare)
         let turnedAway = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
         if turnedAway >= 0 { lk_close(turnedAway) }
         spare = lk_eventfd()
-        return .skipped
-      default: return .skipped
+        return turnedAway >= 0 ? unsafe .turnedAway(address: String(cString: text.baseAddress!)) : .gone
+      case ENOBUFS, ENOMEM: return .exhausted
+      default: return .gone
       }
     }
   }

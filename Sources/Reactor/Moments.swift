@@ -1,6 +1,12 @@
-/// A moment as people and programs read it: `2026-11-21T15:30:00.000Z`. Days are counted from 0000-03-01,
-/// so that a leap day is the last of its year.
+/// A moment as people and programs read it: `2026-11-21T15:30:00.000Z`.
 package func rfc3339(_ millis: Int64) -> String {
+  var text: [UInt8] = []
+  appendRFC3339(millis, to: &text)
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// Days are counted from 0000-03-01, so that a leap day is the last of its year.
+package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
   let days = (millis >= 0 ? millis : millis - 86_399_999) / 86_400_000
   let shifted = days + 719_468
   let era = shifted / 146_097
@@ -12,10 +18,20 @@ package func rfc3339(_ millis: Int64) -> String {
   let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
   let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   let time = millis - days * 86_400_000
-  func padded(_ number: Int64, _ width: Int) -> String {
-    let text = String(number)
-    return String(repeating: "0", count: max(0, width - text.count)) + text
+  for (number, width, end) in [
+    (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (time / 3_600_000, 2, ":"), (time / 60_000 % 60, 2, ":"),
+    (time / 1_000 % 60, 2, "."), (time % 1_000, 3, "Z"),
+  ] as [(Int64, Int, StaticString)] {
+    append(number, width: width, to: &line)
+    line += end.description.utf8
   }
-  return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(time / 3_600_000, 2) + ":"
-    + padded(time / 60_000 % 60, 2) + ":" + padded(time / 1_000 % 60, 2) + "." + padded(time % 1_000, 3) + "Z"
+}
+
+private func append(_ number: Int64, width: Int, to line: inout [UInt8]) {
+  var scale: Int64 = 1
+  for _ in 1..<width { scale *= 10 }
+  while scale > 0 {
+    line.append(UInt8(ascii: "0") + UInt8(number / scale % 10))
+    scale /= 10
+  }
 }

@@ -14,16 +14,18 @@ final class Acceptor: ReactorDriver {
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
   private let census: Census
   private let limits: Limits
+  private let log: Log
   private var paused = false
 
   init(
     _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
-    census: Census, limits: Limits
+    census: Census, limits: Limits, log: Log
   ) throws {
     self.listening = listening
     self.workers = workers
     self.census = census
     self.limits = limits
+    self.log = log
     reactor = try Reactor(mailbox: mailbox)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
   }
@@ -50,9 +52,12 @@ final class Acceptor: ReactorDriver {
       guard let worker = leastLoaded() else { return pause() }
       switch listening.accept() {
       case .none: return
-      case .skipped: continue
+      case .gone: continue
+      case .exhausted: return pause()
+      case .turnedAway(let address): log.reached(.descriptors, address)
       case .connection(let descriptor, let address):
-        guard census.enter(address) else {
+        if let limit = census.enter(address, nowMillis: reactor.nowMillis) {
+          log.reached(limit, address)
           closeDescriptor(descriptor)
           continue
         }
@@ -80,42 +85,6 @@ final class Acceptor: ReactorDriver {
       try reactor.change(listening.descriptor, Acceptor.listenerTicket, read: read, write: false)
     } catch {
       preconditionFailure("the listening socket cannot be watched: \(error)")
-    }
-  }
-}
-
-/// Who is connected: in all, and from each address.
-final class Census: Sendable {
-  private struct Counts {
-    var total = 0
-    var byAddress: [String: Int] = [:]
-  }
-
-  private let counts = Mutex(Counts())
-  private let connectionsMax: Int
-  private let perAddressMax: Int
-
-  init(_ limits: Limits) {
-    connectionsMax = limits.connectionsMax
-    perAddressMax = limits.connectionsPerAddressMax
-  }
-
-  /// False: one too many.
-  func enter(_ address: String) -> Bool {
-    counts.withLock { counts in
-      let held = counts.byAddress[address, default: 0]
-      guard counts.total < connectionsMax, held < perAddressMax else { return false }
-      counts.total += 1
-      counts.byAddress[address] = held + 1
-      return true
-    }
-  }
-
-  func left(_ address: String) {
-    counts.withLock { counts in
-      counts.total -= 1
-      let held = counts.byAddress[address, default: 0] - 1
-      counts.byAddress[address] = held > 0 ? held : nil
     }
   }
 }

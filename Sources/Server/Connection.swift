@@ -44,9 +44,20 @@ final class Connection {
   var streamingCalls = 0
   /// Those of them that a drain waits for.
   var holdingCalls = 0
+  /// Its reactor has yet to look at it.
+  var isNewcomer = true
+  /// Bytes kept for messages that are not whole, of all calls.
+  var heldBytes = 0
+  /// What libssl does not take, and how much it ever took.
+  var socketUntaken = Untaken()
+  private var writtenBytes = 0
+  /// Timers that are running.
+  var hasBegunTimer = false
+  var hasUntakenTimer = false
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
-  var isLeftOver = false
+  /// It waits for its share of a turn.
+  var isQueued = false
 
   init(ticket: Ticket, descriptor: Int32, address: String, channel: Channel, worker: Worker) {
     self.ticket = ticket
@@ -62,12 +73,13 @@ final class Connection {
   // MARK: In
 
   func ready(readable: Bool, writable: Bool) {
-    if isHandshaking { return handshake() }
+    if isHandshaking { return worker.queueHandshake(self) }
     if writable || (readable && writeWantsRead) { worker.touch(self) }
-    if readable || (writable && readWantsWrite) { readPhase() }
+    if readable || (writable && readWantsWrite) { worker.queueRead(self) }
   }
 
-  private func handshake() {
+  func handshake() {
+    guard isHandshaking, !isClosed else { return }
     switch channel.handshake() {
     case .done:
       switch channel.peerName {
@@ -80,10 +92,10 @@ final class Connection {
       scheduleLife()
       watch(read: true, write: false)
       worker.touch(self)
-      readPhase()
+      worker.queueRead(self)
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
-    case .closed: close()
+    case .closed, .tooManyKeyUpdates: close()
     case .failed(let why):
       worker.log.debug("handshake failed", ["address": address, "why": why])
       close()
@@ -92,50 +104,71 @@ final class Connection {
 
   /// Reads what is there, up to a fair share, and starts the calls that are whole.
   func readPhase() {
-    guard let session, !isClosed else { return }
+    guard let session, !isClosed, !isBroken else { return }
     readWantsWrite = false
     var bytesLeft = worker.limits.readBytesPerTurnMax
-    var callsLeft = worker.limits.newCallsPerTurnMax
-    while bytesLeft > 0, callsLeft > 0 {
-      // A client that does not take what we say is not listened to either.
-      guard session.queuedFrames <= worker.limits.queuedFramesMax else {
+    var readsLeft = worker.limits.readsPerTurnMax
+    // Those that were read in an earlier turn and went past its share come first.
+    var callsLeft = worker.limits.newCallsPerTurnMax - process(session, callsMax: worker.limits.newCallsPerTurnMax)
+    while bytesLeft > 0, readsLeft > 0, callsLeft > 0 {
+      guard !leavesTooMuch(session) else {
         isMuted = true
         return worker.touch(self)
       }
       switch unsafe channel.read(into: worker.readBuffer) {
       case .done(let count):
         bytesLeft -= count
+        readsLeft -= 1
         life.read(nowMillis: worker.nowMillis)
         let alive = unsafe session.feed(
           UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]), nowMillis: worker.nowMillis)
         worker.touch(self)
-        callsLeft -= process(session)
+        callsLeft -= process(session, callsMax: callsLeft)
         guard alive else {
           isBroken = true
           return
         }
         // The kernel has more only if epoll says so again: no read that would come back empty.
-        guard channel.hasPending else { return }
-      case .wantRead: return
+        guard channel.hasPending else { return watchBegun(session) }
+      case .wantRead: return watchBegun(session)
       case .wantWrite:
         readWantsWrite = true
         return worker.touch(self)
+      case .tooManyKeyUpdates:
+        worker.offended(self, .tooManyKeyUpdates)
+        return close()
       case .closed: return close()
       case .failed(let why):
         worker.log.debug("connection failed", ["address": address, "why": why])
         return close()
       }
     }
-    worker.leaveOver(self)
+    worker.queueRead(self)
+  }
+
+  /// A client that does not take what we say is not listened to either. What waits for its windows does not count here:
+  /// only by reading on do we hear that they open.
+  private func leavesTooMuch(_ session: Session) -> Bool {
+    let socketIsFull = unsentBytes > 0 && unsentBytes + session.sink.unsentBytes > worker.limits.unsentBytesMax
+    guard socketIsFull || session.queuedFrames > worker.limits.queuedFramesMax else { return false }
+    worker.log.reached(.unreadFrames, address)
+    return true
   }
 
   /// Looks at what nghttp2 reported; returns how many calls began.
-  private func process(_ session: Session) -> Int {
+  private func process(_ session: Session, callsMax: Int) -> Int {
     var begun = 0
-    for stream in session.sink.takeTouched() {
+    let touched = session.sink.takeTouched()
+    for (index, stream) in touched.enumerated() {
       if stream.call == nil, stream.headersComplete, !stream.isClosed, !stream.answered {
+        guard begun < callsMax else {
+          session.sink.touchAgain(touched[index...])
+          worker.queueRead(self)
+          break
+        }
         begun += 1
         begin(stream, session)
+        stream.dropHeaders()
       }
       guard let call = stream.call as? ServerCall else { continue }
       guard !stream.isClosed else {
@@ -146,14 +179,22 @@ final class Connection {
       session.consumed(stream, bytes: body.count)
       guard call.stage == .receiving else { continue }
       follow(call, call.received(body, ended: stream.ended), session)
+      recount(call, session)
     }
     if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
+    for _ in 0..<session.sink.takeRefusedStreams() { worker.log.reached(.streams, address) }
+    if session.sink.lastID > worker.limits.session.streamIDMax { runOut() }
     return begun
   }
 
   private func begin(_ stream: HTTP2.Stream, _ session: Session) {
     if stream.headersTooLarge {
+      worker.log.reached(.headerList, address)
       return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
+    }
+    guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
+      worker.log.reached(.unsentBytes, address)
+      return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
     }
     var reader = HeadReader()
     stream.headers.forEach { reader.field(name: $0, value: $1) }
@@ -171,6 +212,7 @@ final class Connection {
       try call.admit(methodNumber: number)
       if call.isStreaming {
         guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
+          worker.log.reached(.streamingCalls, address)
           return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
         }
         streamingCalls += 1
@@ -204,6 +246,7 @@ final class Connection {
     case .wait: break
     case .refuse(let refusal):
       call.stage = .answered
+      if refusal.status.code == .resourceExhausted { worker.log.reached(.messageBytes, address) }
       refuse(call.stream, refusal, session)
     case .ready(let message):
       call.stage = .ready
@@ -245,7 +288,8 @@ final class Connection {
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
-    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
+    if session.sink.unsentBytes > worker.limits.unsentBytesMax {
+      worker.log.reached(.unsentBytes, address)
       call.stage = .answered
       session.reset(call.stream, .enhanceYourCalm)
     }
@@ -305,22 +349,29 @@ final class Connection {
         if out.isEmpty { break }
       }
       switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
-      case .done(let count): outOffset += count
-      case .wantWrite: return watch(read: !isMuted, write: true)
+      case .done(let count):
+        outOffset += count
+        writtenBytes += count
+        socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
+      case .wantWrite:
+        socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
+        watchUntaken(session)
+        return watch(read: !isMuted, write: true)
       case .wantRead:
         writeWantsRead = true
         return watch(read: true, write: false)
-      case .closed, .failed: return close()
+      case .closed, .failed, .tooManyKeyUpdates: return close()
       }
     }
     // Streams that closed while the answers were sent are reported now.
-    _ = process(session)
+    _ = process(session, callsMax: 0)
     if isBroken || session.isOver || lifeIsOver(session) { return close() }
     if isMuted {
       // What libssl has read already wakes nobody.
       isMuted = false
-      worker.leaveOver(self)
+      worker.queueRead(self)
     }
+    if session.sink.unsentBytes > 0 { watchUntaken(session) }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 
@@ -341,6 +392,7 @@ final class Connection {
     guard !isClosed else { return }
     isClosed = true
     if let session {
+      if let fault = session.endedOver { worker.offended(self, fault) }
       channel.sayGoodbye()
       // A call and its stream hold each other, also where the stream has closed and nobody has looked since.
       for stream in session.sink.takeTouched() { release(stream) }

@@ -31,7 +31,9 @@ extension Connection {
       // A commit that was taken up goes through, and its answer is sent.
       guard call.context.fate.cancel() else { return }
       finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-    case .receiving: finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
+    case .receiving:
+      worker.log.reached(.requestTime, address)
+      finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
     case .answered: break
     }
   }
@@ -42,6 +44,7 @@ extension Connection {
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     call.stage = .answered
+    if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
   }
@@ -80,6 +83,13 @@ extension Connection {
     worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
   }
 
+  /// The connection's stream ids come to an end.
+  func runOut() {
+    guard life.isOpen, let session else { return }
+    perform(life.drain(nowMillis: worker.nowMillis, .streamIDs), session)
+    scheduleLife()
+  }
+
   /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
   /// told that the server goes, once the last other call is answered.
   func lifeIsOver(_ session: Session) -> Bool {
@@ -100,8 +110,8 @@ extension Connection {
     case .nothing: return
     case .ping: session.ping()
     case .announceShutdown: session.announceShutdown()
-    case .shutDown:
-      session.shutDown()
+    case .shutDown(let why):
+      session.shutDown(why)
       scheduleLife()
     case .terminate(let fault):
       worker.log.debug("connection ended", ["address": address, "why": fault.debugData])

@@ -8,11 +8,16 @@
 package import HTTP2
 
 /// Every number that bounds what a stranger can use, with its unit. Configuration may change those that it names; each
-/// has a test at its edge and past it.
+/// has a test at its edge and past it, and a row in Tests/Interop/ATTACKS.md.
 package struct Limits: Sendable {
   // Connections.
   package var connectionsMax = 16_384
+  /// An IPv6 network of 64 bits counts as one address: its owner has all of it.
   package var connectionsPerAddressMax = 256
+  /// Connections of one address that were ended for abuse within `offencesMillis`; past it none is taken from there
+  /// until the time is over.
+  package var offencesPerAddressMax = 20
+  package var offencesMillis: Int64 = 60_000
   package var listenBacklog: Int32 = 4_096
   package var handshakeMillis: Int64 = 10_000
   /// Connections on their way to one reactor, whose handshakes it has yet to begin; more wait in the accept queue.
@@ -20,19 +25,34 @@ package struct Limits: Sendable {
 
   // One turn of one connection: the rest goes to the end of the ready list.
   package var readBytesPerTurnMax = 65_536
+  /// Records of one byte cost as much as full ones.
+  package var readsPerTurnMax = 64
   package var newCallsPerTurnMax = 32
 
+  // One turn of one reactor, so that answers do not wait for everybody else's requests.
+  package var connectionsPerTurnMax = 64
+  /// A step of a handshake costs as much as dozens of calls.
+  package var handshakesPerTurnMax = 4
+
   // What a client may leave untaken.
-  /// Answers of one streaming call; past it the call is reset.
+  /// Answers of one connection. Past it a streaming call is reset, new calls are refused, and while the socket takes
+  /// nothing the connection is not read.
   package var unsentBytesMax = 262_144
   /// Frames of one connection; past it nothing more is read from it until the client takes them.
   package var queuedFramesMax = 1_000
   package var writeBufferBytes = 65_536
+  /// What libssl was given to write.
+  package var socket = Untaken.Limits(stillMillis: 20_000, wholeMillis: 60_000)
 
   // Requests.
   package var messageBytesMax = 65_536
-  /// From HEADERS to END_STREAM of a unary request.
+  /// From HEADERS to END_STREAM of a unary request, and from the first to the last byte of a frame or a header block.
   package var requestMillis: Int64 = 10_000
+  /// Parts of messages that are not whole yet, of all calls of one connection. Past it a call that adds to them is
+  /// refused.
+  package var heldRequestBytesMax = 1 << 20
+  /// Of all connections of one reactor.
+  package var heldRequestBytesPerReactorMax = 128 << 20
   /// Streaming calls (health watch, reflection) open on one connection.
   package var streamingCallsPerConnectionMax = 16
   /// How many times a message's size unpacking it may take.

@@ -21,6 +21,11 @@ package struct Log: Sendable {
     if logger.logLevel <= .debug { write(.debug, message(), fields()) }
   }
 
+  /// A stranger met a limit.
+  func reached(_ limit: LimitKind, _ address: String) {
+    debug("limit", ["limit": limit.rawValue, "address": address])
+  }
+
   /// A call that was more than a look-up. Look-ups answered on the spot are counted, not written.
   func call(_ context: CallContext, outcome: String) {
     guard logger.logLevel <= .info else { return }
@@ -33,25 +38,30 @@ package struct Log: Sendable {
     case let failure as Failure:
       guard logger.logLevel <= .info else { return }
       var fields = fields(context, failure.reason.rawValue)
-      if let field = failure.field { fields["field"] = field }
-      if !failure.debug.isEmpty { fields["debug"] = failure.debug }
+      if let field = failure.field { fields["field"] = .string(field) }
+      if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
     case let error as WireError: write(.info, "call", fields(context, "\(error)"))
     default:
       var fields = fields(context, "INTERNAL")
-      fields["error"] = "\(error)"
+      fields["error"] = .string("\(error)")
       write(.error, "call", fields)
     }
   }
 
-  private func fields(_ context: CallContext, _ outcome: String) -> [String: String] {
+  private func fields(_ context: CallContext, _ outcome: String) -> Logger.Metadata {
     [
-      "caller": context.caller.name.text, "method": context.path, "outcome": outcome, "peer": context.peerAddress,
+      "caller": .string(context.caller.name.text), "method": .string(context.path), "outcome": .string(outcome),
+      "peer": .string(context.peerAddress),
     ]
   }
 
   private func write(_ level: Logger.Level, _ message: String, _ fields: [String: String]) {
-    logger.log(level: level, "\(message)", metadata: fields.mapValues { .string($0) })
+    write(level, message, fields.mapValues { .string($0) })
+  }
+
+  private func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
+    logger.log(level: level, Logger.Message(stringLiteral: message), metadata: fields)
   }
 }
 
@@ -72,31 +82,46 @@ package struct JSONLines: LogHandler {
   }
 
   package func log(event: LogEvent) {
-    var line = "{\"at\":\"\(rfc3339(wallMillis()))\",\"level\":\"\(event.level)\",\"message\":"
-    line += Self.quoted("\(event.message)")
+    var line: [UInt8] = []
+    line.reserveCapacity(256)
+    line += #"{"at":""#.utf8
+    appendRFC3339(wallMillis(), to: &line)
+    line += #"","level":""#.utf8
+    line += event.level.rawValue.utf8
+    line += #"","message":"#.utf8
+    Self.append(quoted: event.message.description, to: &line)
     for (key, value) in (event.metadata ?? [:]).sorted(by: { $0.key < $1.key }) {
-      line += ",\(Self.quoted(key)):\(Self.quoted("\(value)"))"
+      line.append(UInt8(ascii: ","))
+      Self.append(quoted: key, to: &line)
+      line.append(UInt8(ascii: ":"))
+      Self.append(quoted: value.description, to: &line)
     }
-    writer.write(Array((line + "}\n").utf8))
+    line += "}\n".utf8
+    writer.write(line)
   }
 
   /// What is written before the process ends must not be lost with its thread.
   package func flush() { writer.flush() }
 
-  static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
+  /// RFC 8259 7: the two characters that end or escape a string, and the control characters, are escaped.
+  static func append(quoted text: String, to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "\""))
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+      line += text.utf8
+    } else {
+      for byte in text.utf8 { append(escaped: byte, to: &line) }
     }
-    return quoted + "\""
+    line.append(UInt8(ascii: "\""))
+  }
+
+  private static func append(escaped byte: UInt8, to line: inout [UInt8]) {
+    switch byte {
+    case UInt8(ascii: "\""): line += #"\""#.utf8
+    case UInt8(ascii: "\\"): line += #"\\"#.utf8
+    case UInt8(ascii: "\n"): line += #"\n"#.utf8
+    case ..<0x20: line += ((byte < 0x10 ? #"\u000"# : #"\u00"#) + String(byte, radix: 16)).utf8
+    default: line.append(byte)
+    }
   }
 }
 

@@ -26,13 +26,17 @@ package final class Server: Sendable {
   private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
+  private let certificates: CertificateWatch
+  private let watchingCertificates: Task<Void, Never>
 
   /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
   package init(_ settings: Settings, log: Log) async throws {
     self.settings = settings
     self.log = log
     try settings.checkFiles()
-    let tls = try Server.naming("tls") { try TLSContext(settings.tls) }
+    let tls = try Server.naming("tls") {
+      try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
+    }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
     self.store = store
@@ -61,6 +65,8 @@ package final class Server: Sendable {
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
     sweeping = Server.sweep(store, log)
+    certificates = CertificateWatch(tls: tls, log: log)
+    watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
     start(shared, listening)
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
   }
@@ -81,7 +87,8 @@ package final class Server: Sendable {
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
         try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits
+          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits,
+          log: log
         ).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])
@@ -89,6 +96,9 @@ package final class Server: Sendable {
       listenerClosed.signal()
     }
   }
+
+  /// Takes over the files of the certificate as they are now.
+  package func reloadCertificate() { certificates.look(demanded: true) }
 
   /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
   package func drain() async {
@@ -111,6 +121,7 @@ package final class Server: Sendable {
     }
     deadline.cancel()
     sweeping.cancel()
+    watchingCertificates.cancel()
     fetcher.close()
     await store.close()
     log.info("stopped")

@@ -26,6 +26,8 @@ final class ServerCall {
   let deadlineMillis: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// As they were counted last: see `Connection.recount`.
+  var heldBytes = 0
   /// A drain waits for it: all but calls that only watch and would never end by themselves.
   let holdsDrain: Bool
   private var call: Call
@@ -57,6 +59,9 @@ final class ServerCall {
       throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
     }
   }
+
+  /// Bytes kept for messages that are not whole.
+  var bufferedBytes: Int { stage == .receiving ? call.bufferedBytes : 0 }
 
   func received(_ bytes: [UInt8], ended: Bool) -> Call.Step { call.received(bytes, ended: ended) }
 

@@ -23,13 +23,13 @@ final class Shared: Sendable {
   let limits: Limits
   let methods: MethodTable<(number: Int, method: Method)>
   let callers: CallerTable
-  let tls: TLSContext
+  let tls: CurrentContext
   let store: any Store
   let log: Log
   let census: Census
 
   init(
-    limits: Limits, methods: [Method], callers: CallerTable, tls: TLSContext, store: any Store, log: Log
+    limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store, log: Log
   ) {
     self.limits = limits
     self.methods = MethodTable(methods.enumerated().map { ($1.path, ($0, $1)) })
@@ -55,6 +55,8 @@ final class Load: Sendable {
 
   static let lifeTimer: UInt32 = 1 << 31
   static let handshakeTimer: UInt32 = lifeTimer + 1
+  static let begunTimer: UInt32 = lifeTimer + 2
+  static let untakenTimer: UInt32 = lifeTimer + 3
 
   private struct Slot {
     var generation: UInt32 = 0
@@ -70,9 +72,12 @@ final class Load: Sendable {
   private var slots: [Slot] = []
   private var freeSlots: [Int] = []
   private var touched: [Connection] = []
-  private var leftOver: [Connection] = []
+  private var readers = ReadyList<Connection>()
+  private var handshakes = ReadyList<Connection>()
   private var undecided: [(Connection, ServerCall, Message)] = []
   private var draining = false
+  /// Bytes kept for messages that are not whole, of all connections.
+  var heldBytes = 0
 
   init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load) throws {
     self.shared = shared
@@ -106,7 +111,12 @@ final class Load: Sendable {
     guard let connection = connection(ticket) else { return }
     switch kind {
     case Worker.lifeTimer: connection.lifeFired()
-    case Worker.handshakeTimer: if connection.isHandshaking { connection.close() }
+    case Worker.handshakeTimer:
+      guard connection.isHandshaking else { return }
+      log.reached(.handshake, connection.address)
+      connection.close()
+    case Worker.begunTimer: connection.begunFired()
+    case Worker.untakenTimer: connection.untakenFired()
     default: connection.deadlineFired(streamID: Int32(kind))
     }
   }
@@ -131,23 +141,18 @@ final class Load: Sendable {
     }
   }
 
-  /// All calls that became whole in this turn, on one snapshot of the store.
+  /// Everybody who waits is read up to his share; then all calls that became whole are decided on one snapshot of the
+  /// store.
   func decide() {
-    readLeftovers()
+    var left = min(readers.count, limits.connectionsPerTurnMax)
+    while left > 0, let connection = readers.next() {
+      left -= 1
+      connection.isQueued = false
+      connection.readPhase()
+    }
     guard !undecided.isEmpty else { return }
     for (connection, call, message) in undecided where call.stage == .ready { run(call, message, on: connection) }
     undecided.removeAll(keepingCapacity: true)
-  }
-
-  /// Connections whose fair share of the last turn ended before their bytes did.
-  private func readLeftovers() {
-    guard !leftOver.isEmpty else { return }
-    let waiting = leftOver
-    leftOver = []
-    for connection in waiting {
-      connection.isLeftOver = false
-      connection.readPhase()
-    }
   }
 
   func endTurn() {
@@ -160,10 +165,27 @@ final class Load: Sendable {
       index += 1
     }
     touched.removeAll(keepingCapacity: true)
+    shakeHands()
   }
 
-  /// A connection adopted after the decisions of a turn can bring calls at once.
-  var hasLeftovers: Bool { !leftOver.isEmpty || !undecided.isEmpty }
+  /// After the answers, so that who is known does not wait for strangers.
+  private func shakeHands() {
+    var left = min(handshakes.count, limits.handshakesPerTurnMax)
+    while left > 0, let connection = handshakes.next() {
+      left -= 1
+      connection.isQueued = false
+      looked(at: connection)
+      connection.handshake()
+    }
+  }
+
+  private func looked(at connection: Connection) {
+    guard connection.isNewcomer else { return }
+    connection.isNewcomer = false
+    load.newcomers.subtract(1, ordering: .relaxed)
+  }
+
+  var hasLeftovers: Bool { !readers.isEmpty || !handshakes.isEmpty || !undecided.isEmpty || !touched.isEmpty }
 
   private func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
     guard case .unary(let start) = call.method.handler else { return }
@@ -219,10 +241,16 @@ final class Load: Sendable {
     touched.append(connection)
   }
 
-  func leaveOver(_ connection: Connection) {
-    guard !connection.isLeftOver else { return }
-    connection.isLeftOver = true
-    leftOver.append(connection)
+  func queueRead(_ connection: Connection) {
+    guard !connection.isQueued else { return }
+    connection.isQueued = true
+    readers.append(connection)
+  }
+
+  func queueHandshake(_ connection: Connection) {
+    guard !connection.isQueued else { return }
+    connection.isQueued = true
+    handshakes.append(connection)
   }
 
   func decideLater(_ connection: Connection, _ call: ServerCall, _ message: Message) {
@@ -242,6 +270,12 @@ final class Load: Sendable {
     }
   }
 
+  /// A connection was ended for what its client did.
+  func offended(_ connection: Connection, _ fault: Fault) {
+    if let limit = LimitKind(rawValue: fault.debugData) { log.reached(limit, connection.address) }
+    if fault.code == .enhanceYourCalm { shared.census.offended(connection.address, nowMillis: nowMillis) }
+  }
+
   func closed(_ connection: Connection) {
     do {
       try reactor.unwatch(connection.descriptor)
@@ -253,6 +287,7 @@ final class Load: Sendable {
     slots[slot].connection = nil
     slots[slot].generation &+= 1
     freeSlots.append(slot)
+    looked(at: connection)
     load.connections.subtract(1, ordering: .relaxed)
     shared.census.left(connection.address)
     stopWhenEmpty()
@@ -268,9 +303,9 @@ final class Load: Sendable {
 
   /// The census counted it already; `load` too.
   private func adopt(_ descriptor: Int32, _ address: String) {
-    defer { load.newcomers.subtract(1, ordering: .relaxed) }
-    guard !draining, let channel = Channel(shared.tls, descriptor: descriptor) else {
+    guard !draining, let channel = Channel(shared.tls.context, descriptor: descriptor) else {
       closeDescriptor(descriptor)
+      load.newcomers.subtract(1, ordering: .relaxed)
       load.connections.subtract(1, ordering: .relaxed)
       shared.census.left(address)
       return stopWhenEmpty()

@@ -20,18 +20,20 @@ package final class Desk: Sendable {
     idempotencyKey: String? = nil
   ) throws -> CallFacts {
     let client = try Shape.client(client)
-    var facts = CallFacts(
+    return CallFacts(
       caller: context.caller.name, mayFetchByEmail: context.caller.mayFetchByEmail,
       callerIdentified: context.caller.isIdentified, audiences: context.caller.audiences,
+      binding: try Shape.binding(binding).map(environment.cryptography.sha256),
+      idempotency: try claim(idempotencyKey, context, message),
       ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID, fate: context.fate)
-    facts.binding = try Shape.binding(binding).map(environment.cryptography.sha256)
-    if let key = idempotencyKey, !key.isEmpty {
-      _ = try Shape.text(key, "idempotency_key", bytesMax: Shape.idempotencyKeyBytesMax)
-      facts.idempotency = IdempotencyClaim(
-        key: idempotencyKeys.key(caller: context.caller.name, method: context.path, key: key),
-        request: idempotencyKeys.request(Array(message.bytes[message.start..<message.end])))
-    }
-    return facts
+  }
+
+  private func claim(_ key: String?, _ context: CallContext, _ message: Message) throws -> IdempotencyClaim? {
+    guard let key, !key.isEmpty else { return nil }
+    _ = try Shape.text(key, "idempotency_key", bytesMax: Shape.idempotencyKeyBytesMax)
+    return IdempotencyClaim(
+      key: idempotencyKeys.key(caller: context.caller.name, method: context.path, key: key),
+      request: idempotencyKeys.request(Array(message.bytes[message.start..<message.end])))
   }
 
   /// Answers on the spot where the store can, and as a task where it has to wait.

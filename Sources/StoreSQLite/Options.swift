@@ -12,8 +12,9 @@ package struct Options: Sendable {
   package var readerCacheKiB = 4 * 1024
   /// How much of the file is read through a memory mapping, shared by all connections.
   package var mappedBytes: Int64 = 1 << 30
-  /// Pages in the WAL from which on the writer moves them into the file.
-  package var checkpointPages: Int32 = 4096
+  /// Pages in the WAL from which on the writer moves them into the file. A reader looks past every older copy of a page
+  /// that the log holds, so a long log costs more than it saves.
+  package var checkpointPages: Int32 = 1000
   /// How large the file may grow; nil: as large as the disk allows.
   package var pagesMax: Int64?
 

@@ -15,8 +15,7 @@ enum WriteOrder: Sendable {
   case integrityCheck(CheckedContinuation<[String], any Error>)
 }
 
-/// The writing thread: takes what waits, carries it out in one transaction with a savepoint each, and answers only
-/// after the commit returned.
+/// The writing thread: takes what waits, carries it out in one transaction, and answers only after the commit returned.
 final class Writer {
   let connection: Connection
   private var lock: LockFile?
@@ -76,12 +75,20 @@ final class Writer {
 
   // MARK: Group commit
 
-  /// One transaction for all. Where it is lost (a failed commit, or FULL, IOERR, NOMEM inside it), nobody has been
-  /// told anything and nothing was written: each change is run again alone, and may be cancelled until then. Where a
-  /// foreign program holds the lock, each would only wait for it again.
+  /// One transaction for all, first without savepoints: SQLite would copy each page that a change touches, for the sake
+  /// of the few changes that cannot be carried out. Where one is met, all is rolled back and done again with a
+  /// savepoint each, so that a refused change leaves nothing behind and the others go on.
+  ///
+  /// Where the transaction is lost (a failed commit, or FULL, IOERR, NOMEM inside it), nobody has been told anything
+  /// and nothing was written: each change is run again alone, and may be cancelled until then. Where a foreign program
+  /// holds the lock, each would only wait for it again.
   private func carryOut(_ group: [ChangeOrder]) {
     do throws(Failure) {
-      let results = try transaction { () throws(Failure) in try attempt(group) }
+      var results = try transaction(if: { $0.count == group.count }) { () throws(Failure) in try attemptAll(group) }
+      if results.count < group.count {
+        for order in group { order.fate.release() }
+        results = try transaction { () throws(Failure) in try attemptEach(group) }
+      }
       for (order, result) in zip(group, results) { answer(order, result) }
     } catch {
       if group.count == 1 || error.isLock {
@@ -100,7 +107,25 @@ final class Writer {
     order.answer.resume(with: result.mapError { $0 as any Error })
   }
 
-  private func attempt(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
+  /// Stops before the first change that cannot be carried out: what it wrote is still there.
+  private func attemptAll(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
+    var results: [Result<Outcome, StoreError>] = []
+    results.reserveCapacity(group.count)
+    for order in group {
+      let outcome: Outcome
+      do throws(Failure) {
+        outcome = order.fate.take() ? try apply(order.change) : .cancelled
+      } catch {
+        guard connection.isInTransaction else { throw error }
+        return results
+      }
+      guard outcome == .committed || outcome == .cancelled else { return results }
+      results.append(.success(outcome))
+    }
+    return results
+  }
+
+  private func attemptEach(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
     var results: [Result<Outcome, StoreError>] = []
     results.reserveCapacity(group.count)
     for order in group { results.append(try attempt(order)) }
@@ -123,11 +148,18 @@ final class Writer {
     return result
   }
 
-  /// Runs `body` between BEGIN and COMMIT; whatever fails, no transaction is left open.
-  private func transaction<Value>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+  /// Runs `body` between BEGIN and COMMIT, or ROLLBACK where its value is not to be kept; whatever fails, no
+  /// transaction is left open.
+  private func transaction<Value>(
+    if isKept: (Value) -> Bool = { _ in true }, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
     do throws(Failure) {
       try begin.run()
       let value = try body()
+      guard isKept(value) else {
+        try rollback.run()
+        return value
+      }
       try commit.run()
       progress.transactions.add(1, ordering: .relaxed)
       return value

@@ -10,6 +10,8 @@ package enum ChannelStep: Hashable, Sendable {
   case closed
   /// The connection cannot be used any more; the text is for the log.
   case failed(String)
+  /// The peer changes its keys as nobody needs to.
+  case tooManyKeyUpdates
 }
 
 /// Who the peer is, by its certificate.
@@ -23,11 +25,14 @@ package enum PeerName: Hashable, Sendable {
 /// One end of a TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
+  /// Another may be current by now, but libssl goes on asking this one's ticket keys.
+  private let context: AnyObject
   private var broken = false
 
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
+    self.context = context
     guard unsafe lk_tls_attach(ssl, descriptor) == 1 else { return nil }
     unsafe SSL_set_accept_state(ssl)
   }
@@ -36,6 +41,7 @@ package enum PeerName: Hashable, Sendable {
   package init?(_ context: ClientTLSContext, descriptor: Int32, serverName: ServerName, ticket: SessionTicket? = nil) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
+    self.context = context
     guard unsafe lk_tls_attach(ssl, descriptor) == 1,
       unsafe lk_tls_expect(ssl, serverName.text, serverName.isAddress ? 1 : 0) == 1
     else { return nil }
@@ -51,8 +57,6 @@ package enum PeerName: Hashable, Sendable {
 
   /// After the handshake of a client: the server has chosen HTTP/2.
   package var speaksHTTP2: Bool { unsafe lk_tls_agreed_on_h2(ssl) == 1 }
-
-  package var wasResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
   /// What a later connection can take up. The server sends it after the handshake, so it is here once something was
   /// read.
@@ -71,6 +75,9 @@ package enum PeerName: Hashable, Sendable {
   /// Decrypted or still sealed bytes wait inside libssl, where epoll cannot see them (read-ahead is on, so SSL_pending
   /// alone would not tell).
   package var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
+
+  /// The handshake was spared its signatures by a ticket of an earlier one.
+  package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
   package var peerName: PeerName {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
@@ -91,6 +98,7 @@ package enum PeerName: Hashable, Sendable {
     case Int32(LK_TLS_DONE.rawValue): return .done(Int(result.bytes))
     case Int32(LK_TLS_WANT_READ.rawValue): return .wantRead
     case Int32(LK_TLS_WANT_WRITE.rawValue): return .wantWrite
+    case Int32(LK_TLS_TOO_MANY_KEY_UPDATES.rawValue): return .tooManyKeyUpdates
     case Int32(LK_TLS_CLOSED.rawValue):
       broken = true
       return .closed

@@ -54,11 +54,17 @@ package struct ServerName: Hashable, Sendable {
       throw TLSError(setting: "authority", why: "\(settings.authorityFile) cannot be used: \(lastError())")
     }
     guard !settings.certificateFile.isEmpty else { return }
-    switch unsafe lk_tls_use_pair(context, settings.certificateFile, settings.keyFile) {
-    case 0: return
-    case 1: throw TLSError(setting: "certificate", why: "\(settings.certificateFile) cannot be used: \(lastError())")
-    case 3: throw TLSError(setting: "key", why: "the key does not belong to the certificate")
-    default: throw TLSError(setting: "key", why: "\(settings.keyFile) cannot be used: \(lastError())")
+    let chain = try PEMFile(settings.certificateFile, of: "certificate", TLSLimits())
+    let key = try PEMFile(settings.keyFile, of: "key", TLSLimits())
+    switch UInt32(unsafe lk_tls_use_client_pair(context, chain.content, key.content)) {
+    case LK_TLS_SOUND.rawValue: return
+    case LK_TLS_ENCRYPTED_KEY.rawValue:
+      throw TLSError(setting: "key", why: "\(settings.keyFile) is encrypted, and nobody is asked for a passphrase")
+    case LK_TLS_KEY_OF_ANOTHER.rawValue:
+      throw TLSError(setting: "key", why: "the key does not belong to the certificate")
+    case LK_TLS_UNREADABLE_KEY.rawValue:
+      throw TLSError(setting: "key", why: "\(settings.keyFile) cannot be used: \(lastError())")
+    default: throw TLSError(setting: "certificate", why: "\(settings.certificateFile) cannot be used: \(lastError())")
     }
   }
 }

@@ -1,9 +1,11 @@
 // TLS: libssl on a socket.
 //
-// Owns: the contexts of server and client (versions, suites, ALPN, certificates, whose are believed), one channel a
-// connection, and the name that a peer's certificate gives it.
-// Does not own: what that name may do (Admission), the bytes inside (HTTP2), cryptography for tokens (Crypto).
-// Read next: Channel.swift, ClientContext.swift.
+// Owns: the contexts of server and client (versions, suites, ALPN, certificates, whose are believed), the exchange of
+// the server's when its files change, the keys of session tickets, one channel a connection, and the name that a peer's
+// certificate gives it.
+// Does not own: when files are looked at (Server), what a name may do (Admission), the bytes inside (HTTP2),
+// cryptography for tokens (Crypto).
+// Read next: Channel.swift, then CurrentContext.swift; ClientContext.swift for the other end.
 
 internal import COpenSSL
 
@@ -20,17 +22,30 @@ package struct TLSSettings: Sendable {
   package var clientAuthorityFile: String
   package var clientCertificates: ClientCertificates
   package var tls13Only: Bool
+  package var limits: TLSLimits
 
   package init(
     certificateFile: String, keyFile: String, clientAuthorityFile: String = "",
-    clientCertificates: ClientCertificates = .none, tls13Only: Bool = false
+    clientCertificates: ClientCertificates = .none, tls13Only: Bool = false, limits: TLSLimits = TLSLimits()
   ) {
     self.certificateFile = certificateFile
     self.keyFile = keyFile
     self.clientAuthorityFile = clientAuthorityFile
     self.clientCertificates = clientCertificates
     self.tls13Only = tls13Only
+    self.limits = limits
   }
+}
+
+package struct TLSLimits: Sendable {
+  /// From a full handshake to the last resumption that comes of it, however often its ticket is renewed.
+  package var ticketLifetimeSeconds = 3_600
+  /// How long one key seals tickets; for as long again it opens them.
+  package var ticketKeyMillis: Int64 = 86_400_000
+  /// Of a certificate, key or authority file.
+  package var fileBytesMax = 1 << 20
+
+  package init() {}
 }
 
 /// Why a context could not be made; names the setting at fault.
@@ -43,42 +58,60 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
 /// One per configuration, never per connection: making a context is slow and takes locks in OpenSSL 3.
 @safe package final class TLSContext: Sendable {
   nonisolated(unsafe) let handle: OpaquePointer
+  private let ticketKeys: TicketKeys
+  let certificate: LeafCertificate
 
-  package init(_ settings: TLSSettings) throws(TLSError) {
+  init(_ settings: TLSSettings, ticketKeys: TicketKeys, wallMillis: Int64) throws(TLSError) {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
       throw TLSError(setting: "tls", why: "libssl gives no context")
     }
     // From here on `deinit` frees it, also where the next line throws.
     unsafe handle = context
-    try unsafe TLSContext.configure(context, settings)
+    self.ticketKeys = ticketKeys
+    certificate = try unsafe TLSContext.configure(context, settings, ticketKeys, wallMillis / 1_000)
   }
 
   deinit { unsafe SSL_CTX_free(handle) }
 
-  private static func configure(_ context: OpaquePointer, _ settings: TLSSettings) throws(TLSError) {
+  private static func configure(
+    _ context: OpaquePointer, _ settings: TLSSettings, _ ticketKeys: TicketKeys, _ now: Int64
+  ) throws(TLSError) -> LeafCertificate {
     let step = unsafe lk_tls_configure(context, settings.tls13Only ? 1 : 0)
     guard step == 0 else { throw TLSError(setting: "tls", why: "step \(step) of the context failed: \(lastError())") }
-    let files = [("tls.certificate_file", settings.certificateFile), ("tls.key_file", settings.keyFile)]
-    let failed = unsafe lk_tls_use_pair(context, settings.certificateFile, settings.keyFile)
-    switch failed {
-    case 0: break
-    case 3: throw TLSError(setting: "tls.key_file", why: "the key does not belong to the certificate")
-    default:
-      let (setting, path) = files[Int(failed) - 1]
-      throw TLSError(setting: setting, why: "\(path) cannot be used: \(lastError())")
+    guard unsafe lk_tls_use_tickets(context, ticketKeys.handle, settings.limits.ticketLifetimeSeconds) == 1 else {
+      throw TLSError(setting: "tls", why: "the context takes no ticket keys: \(lastError())")
     }
-    // Without a session id context a resumed session would be taken for one that proved a certificate to another
-    // configuration; with client certificates libssl refuses to resume at all.
-    let identity = Array((settings.clientAuthorityFile + settings.clientCertificates.rawValue).utf8).suffix(32)
-    unsafe identity.withUnsafeBufferPointer { bytes in
-      _ = unsafe SSL_CTX_set_session_id_context(context, bytes.baseAddress, UInt32(bytes.count))
-    }
-    guard settings.clientCertificates != .none else { return }
+    let leaf = try unsafe usePair(context, settings, now)
+    try unsafe trustClients(context, settings)
+    return leaf
+  }
+
+  private static func usePair(
+    _ context: OpaquePointer, _ settings: TLSSettings, _ now: Int64
+  ) throws(TLSError) -> LeafCertificate {
+    let chain = try PEMFile(settings.certificateFile, of: "tls.certificate_file", settings.limits)
+    let key = try PEMFile(settings.keyFile, of: "tls.key_file", settings.limits)
+    let verdict = unsafe lk_tls_use_pair(context, chain.content, key.content, now)
+    if let refusal = settings.refusal(verdict, lastError()) { throw refusal }
+    return unsafe LeafCertificate(of: context, notAfterSeconds: verdict.not_after)
+  }
+
+  private static func trustClients(_ context: OpaquePointer, _ settings: TLSSettings) throws(TLSError) {
     let required: Int32 = settings.clientCertificates == .required ? 1 : 0
-    guard unsafe lk_tls_verify_clients(context, settings.clientAuthorityFile, required) == 0 else {
+    guard settings.clientCertificates != .none else {
+      let nobody = unsafe lk_tls_file(bytes: nil, count: 0, error: 0)
+      return try bind(unsafe lk_tls_bind_sessions(context, nobody, 0))
+    }
+    let file = try PEMFile(settings.clientAuthorityFile, of: "tls.client_ca_file", settings.limits)
+    guard unsafe lk_tls_verify_clients(context, file.content, required) == 1 else {
       throw TLSError(
         setting: "tls.client_ca_file", why: "\(settings.clientAuthorityFile) cannot be used: \(lastError())")
     }
+    try bind(unsafe lk_tls_bind_sessions(context, file.content, 1 + required))
+  }
+
+  private static func bind(_ result: Int32) throws(TLSError) {
+    guard result == 1 else { throw TLSError(setting: "tls", why: "sessions cannot be bound: \(lastError())") }
   }
 
 }

@@ -76,8 +76,13 @@ private func asciiLabel(_ label: String) -> String? {
   let isALabel = label.hasPrefix("xn--")
   guard isALabel || !label.utf8.allSatisfy({ $0 < 0x80 }) else { return label }
   // A NUL would end the C string early and hide what follows it.
-  guard !label.utf8.contains(0), let ascii = unsafe lk_label_to_ascii(label, isALabel ? 1 : 0) else { return nil }
+  guard !label.utf8.contains(0) else { return nil }
+  var ascii: UnsafeMutablePointer<CChar>?
+  let outcome = unsafe lk_label_to_ascii(label, isALabel ? 1 : 0, &ascii)
   defer { unsafe free(ascii) }
+  // A provider's address that has no spelling is passed over; one that there is no memory for must not be.
+  precondition(outcome != LK_LABEL_NO_MEMORY, "libidn2 has no memory")
+  guard outcome == LK_LABEL_GOOD, let ascii = unsafe ascii else { return nil }
   return unsafe String(cString: ascii)
 }
 

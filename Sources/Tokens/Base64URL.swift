@@ -13,44 +13,59 @@ package enum Base64URL {
   }
 
   static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
-    let alphabet = alphabet
-    text.reserveCapacity(text.count + (bytes.count * 4 + 2) / 3)
+    let (bytes, alphabet) = (bytes.span, alphabet.span)
+    var at = text.count
+    // Room first: a token is some hundred characters, and appending them one by one costs thrice as much.
+    text.append(contentsOf: repeatElement(0, count: (bytes.count * 4 + 2) / 3))
+    var letters = text.mutableSpan
     var index = 0
     while index + 2 < bytes.count {
       let group = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
-      text.append(alphabet[group >> 18])
-      text.append(alphabet[group >> 12 & 63])
-      text.append(alphabet[group >> 6 & 63])
-      text.append(alphabet[group & 63])
+      letters[at] = alphabet[group >> 18]
+      letters[at + 1] = alphabet[group >> 12 & 63]
+      letters[at + 2] = alphabet[group >> 6 & 63]
+      letters[at + 3] = alphabet[group & 63]
       index += 3
+      at += 4
     }
     guard index < bytes.count else { return }
     let first = Int(bytes[index])
     let second = index + 1 < bytes.count ? Int(bytes[index + 1]) : 0
-    text.append(alphabet[first >> 2])
-    text.append(alphabet[(first & 3) << 4 | second >> 4])
-    if index + 1 < bytes.count { text.append(alphabet[(second & 15) << 2]) }
+    letters[at] = alphabet[first >> 2]
+    letters[at + 1] = alphabet[(first & 3) << 4 | second >> 4]
+    if index + 1 < bytes.count { letters[at + 2] = alphabet[(second & 15) << 2] }
   }
 
   static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-    let values = values
-    guard text.count % 4 != 1 else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count * 3 / 4)
-    var bits: UInt32 = 0
-    var bitCount = 0
-    for character in text {
-      let value = values[Int(character)]
-      guard value < 64 else { return nil }
-      bits = bits << 6 | UInt32(value)
-      bitCount += 6
-      if bitCount >= 8 {
-        bitCount -= 8
-        bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
-      }
+    let (letters, values) = (text.span, values.span)
+    let rest = letters.count % 4
+    guard rest != 1 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: letters.count * 3 / 4)
+    var out = bytes.mutableSpan
+    // What is no letter of the alphabet has 255 as its value, and shows in the bits above the sixth.
+    var seen: UInt8 = 0
+    func value(_ index: Int) -> UInt32 {
+      let value = values[Int(letters[index])]
+      seen |= value
+      return UInt32(value)
     }
-    guard bits & (1 << UInt32(bitCount) - 1) == 0 else { return nil }
-    return bytes
+    var (index, at) = (0, 0)
+    while index + 3 < letters.count {
+      let group = value(index) << 18 | value(index + 1) << 12 | value(index + 2) << 6 | value(index + 3)
+      out[at] = UInt8(truncatingIfNeeded: group >> 16)
+      out[at + 1] = UInt8(truncatingIfNeeded: group >> 8)
+      out[at + 2] = UInt8(truncatingIfNeeded: group)
+      index += 4
+      at += 3
+    }
+    var stray: UInt32 = 0
+    if rest >= 2 {
+      let group = value(index) << 12 | value(index + 1) << 6 | (rest == 3 ? value(index + 2) : 0)
+      out[at] = UInt8(truncatingIfNeeded: group >> 10)
+      if rest == 3 { out[at + 1] = UInt8(truncatingIfNeeded: group >> 2) }
+      stray = rest == 3 ? group & 3 : group & 0x3FF
+    }
+    return seen < 64 && stray == 0 ? bytes : nil
   }
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)

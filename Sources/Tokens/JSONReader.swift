@@ -95,11 +95,14 @@ struct JSONReader {
   private mutating func string() throws(JSONError) -> String {
     offset += 1
     let start = offset
-    while next >= 0x20, next != UInt8(ascii: "\""), next != UInt8(ascii: "\\") { offset += 1 }
+    var end = start
+    while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\") {
+      end += 1
+    }
+    offset = end
     if next == UInt8(ascii: "\"") {
-      defer { offset += 1 }
-      guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else { throw .syntax(offset: start) }
-      return text
+      offset += 1
+      return try JSONReader.text(bytes.span.extracting(start..<end), start)
     }
     var unescaped = Array(bytes[start..<offset])
     while next != UInt8(ascii: "\"") {
@@ -112,8 +115,12 @@ struct JSONReader {
       }
     }
     offset += 1
-    guard let text = String(validating: unescaped, as: UTF8.self) else { throw .syntax(offset: start) }
-    return text
+    return try JSONReader.text(unescaped.span, start)
+  }
+
+  private static func text(_ bytes: Span<UInt8>, _ start: Int) throws(JSONError) -> String {
+    guard let text = try? UTF8Span(validating: bytes) else { throw .syntax(offset: start) }
+    return String(copying: text)
   }
 
   private mutating func escape() throws(JSONError) -> Unicode.Scalar {

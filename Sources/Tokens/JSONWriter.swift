@@ -32,14 +32,22 @@ package struct JSONWriter {
   package mutating func string(_ value: String) {
     separate()
     bytes.append(UInt8(ascii: "\""))
-    for byte in value.utf8 {
-      if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-        bytes.append(byte)
-      } else {
-        escape(byte)
-      }
+    // Nearly every text can be taken as it is, in one piece.
+    if JSONWriter.isPlain(value.utf8Span.span) {
+      bytes.append(contentsOf: value.utf8)
+    } else {
+      for byte in value.utf8 { if JSONWriter.isPlain(byte) { bytes.append(byte) } else { escape(byte) } }
     }
     bytes.append(UInt8(ascii: "\""))
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+  }
+
+  private static func isPlain(_ text: Span<UInt8>) -> Bool {
+    for index in text.indices where !isPlain(text[index]) { return false }
+    return true
   }
 
   package mutating func int(_ value: Int64) {

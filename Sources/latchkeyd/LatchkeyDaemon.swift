@@ -65,7 +65,7 @@ struct LatchkeyDaemon: ParsableCommand {
       lines.flush()
       throw ExitCode.failure
     }
-    while waitForSignal() != .terminate {}
+    while waitForSignal() == .reload { server.reloadCertificate() }
     Task.detached {
       await server.drain()
       startThread(named: "last-lines") {

@@ -46,6 +46,19 @@ package struct Certificates: Sendable {
     leaf("dns", names: "DNS:only.test,DNS:second.test,email:a@b.test")
     leaf("nameless", names: nil)
     leaf("stranger", names: "DNS:stranger.test", by: "other-authority")
+    leaf("second", names: "DNS:localhost")
+    leaf("middle", names: nil)
+    leaf("below-middle", names: "DNS:localhost", by: "middle")
+    leaf("client-only", names: "DNS:localhost", more: ["-addext", "extendedKeyUsage=clientAuth"])
+    join(["below-middle.pem", "middle.pem", "authority.pem"], into: "chain.pem")
+    join(["middle.pem", "below-middle.pem"], into: "root-first.pem")
+    join(["below-middle.pem", "authority.pem"], into: "gap.pem")
+    join(["authority.pem", "other-authority.pem"], into: "two-authorities.pem")
+    run("openssl", ["ec", "-in", path("server.key"), "-aes128", "-passout", "pass:x", "-out", path("locked.key")])
+    run(
+      "openssl",
+      ["pkcs8", "-topk8", "-in", path("server.key"), "-passout", "pass:x", "-out", path("locked-pkcs8.key")])
+    run("mkfifo", [path("pipe.pem")])
     run("openssl", ["genpkey", "-algorithm", "ED25519", "-out", path("other-kind.key")])
     write("garbage.pem", "-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
     write("empty.pem", "")
@@ -57,9 +70,13 @@ package struct Certificates: Sendable {
 
   private func authority(_ name: String) { make(name, []) }
 
-  private func leaf(_ name: String, names: String?, by authority: String = "authority") {
+  private func leaf(_ name: String, names: String?, by authority: String = "authority", more: [String] = []) {
     let signed = ["-CA", path(authority + ".pem"), "-CAkey", path(authority + ".key")]
-    make(name, signed + (names.map { ["-addext", "subjectAltName=" + $0] } ?? []))
+    make(name, signed + more + (names.map { ["-addext", "subjectAltName=" + $0] } ?? []))
+  }
+
+  private func join(_ names: [String], into whole: String) {
+    write(whole, run("cat", names.map(path)))
   }
 
   private func make(_ name: String, _ more: [String]) {
@@ -69,8 +86,11 @@ package struct Certificates: Sendable {
         + ["-subj", "/CN=" + name, "-keyout", path(name + ".key"), "-out", path(name + ".pem")] + more)
   }
 
-  private func write(_ name: String, _ text: String) {
-    let file = unsafe open(path(name), O_WRONLY | O_CREAT, 0o600)
+  private func write(_ name: String, _ text: String) { rewrite(path(name), text) }
+
+  /// In place: the file stays the same one.
+  package func rewrite(_ path: String, _ text: String) {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     writeAll(Array(text.utf8), to: file)
     lk_close(file)
   }

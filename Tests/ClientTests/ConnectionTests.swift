@@ -90,7 +90,7 @@ func `a certificate for another name is refused, and the call was not processed`
   let server = try TestServer { stream, session in
     // The first call is held until the second has come.
     guard stream.id == 3 else { return }
-    session.shutDown()
+    session.shutDown(.drain)
     if let first = session.sink.stream(1) { serve(first, session) }
     serve(stream, session)
   }
@@ -105,7 +105,7 @@ func `a certificate for another name is refused, and the call was not processed`
 
 @Test func `a connection that was told to go begins no call, and says that it was not processed`() throws {
   let server = try TestServer { stream, session in
-    session.shutDown()
+    session.shutDown(.drain)
     serve(stream, session)
   }
   let endpoint = try endpoint(server)

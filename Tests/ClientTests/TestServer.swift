@@ -18,10 +18,11 @@ final class TestServer: Sendable {
   ) throws {
     shared = Shared(answering)
     let here = Certificates.shared
-    let context = try TLSContext(
-      TLSSettings(
-        certificateFile: here.path(certificate + ".pem"), keyFile: here.path(certificate + ".key"),
-        clientAuthorityFile: clients == .none ? "" : here.path("authority.pem"), clientCertificates: clients))
+    let settings = TLSSettings(
+      certificateFile: here.path(certificate + ".pem"), keyFile: here.path(certificate + ".key"),
+      clientAuthorityFile: clients == .none ? "" : here.path("authority.pem"), clientCertificates: clients)
+    let context = try CurrentContext(
+      settings, wallMillis: wallMillis(), monotonicMillis: monotonicMillis()).context
     let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 64)
     port = socket.port
     startThread(named: "test-server") { [shared] in shared.listen(socket, context) }
@@ -80,7 +81,7 @@ final class Shared: Sendable {
 
   private func converse(_ descriptor: Int32, _ channel: Channel) {
     connections.add(1, ordering: .relaxed)
-    if channel.wasResumed { resumptions.add(1, ordering: .relaxed) }
+    if channel.isResumed { resumptions.add(1, ordering: .relaxed) }
     guard let session = Session(SessionLimits(), nowMillis: 0) else { return }
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while !stopped.load(ordering: .relaxed) {
@@ -91,7 +92,7 @@ final class Shared: Sendable {
         guard unsafe buffer[..<count].withUnsafeBytes({ unsafe session.feed($0, nowMillis: 0) }) else { return }
         heed(session)
       case .wantRead, .wantWrite: continue
-      case .closed, .failed: return
+      case .closed, .failed, .tooManyKeyUpdates: return
       }
     }
   }
@@ -114,7 +115,7 @@ final class Shared: Sendable {
       case .done(let count): start += count
       case .wantWrite: guard wait(descriptor, POLLOUT) else { return false }
       case .wantRead: guard wait(descriptor, POLLIN) else { return false }
-      case .closed, .failed: return false
+      case .closed, .failed, .tooManyKeyUpdates: return false
       }
     }
     return true

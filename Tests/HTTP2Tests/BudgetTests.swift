@@ -21,7 +21,11 @@ func `a budget holds up to its limit; one more is too many, and it stays spent`(
   #expect(budget.granted(2, kind, at: 5) == 0)
 }
 
-@Test(arguments: [Budget.Kind.unfinishedReset, .provokedReset, .settings])
+private let renewed = [
+  Budget.Kind.unfinishedReset, .provokedReset, .prematureStream, .settings, .controlFrame, .largeHeaderList,
+]
+
+@Test(arguments: renewed)
 func `a budget with a window is whole again when the window is over, and not a millisecond before`(kind: Budget.Kind) {
   let rate = rate(kind)
   var budget = Budget(Budget.Limits())
@@ -37,7 +41,7 @@ func `a budget with a window is whole again when the window is over, and not a m
   #expect(budget.granted(1, .unfinishedReset, at: rate.windowMillis) == 0)
 }
 
-@Test(arguments: [Budget.Kind.priority, .emptyData])
+@Test(arguments: Budget.Kind.allCases.filter { !renewed.contains($0) })
 func `a budget without a window is never given back`(kind: Budget.Kind) {
   var budget = Budget(Budget.Limits())
   #expect(budget.granted(rate(kind).count + 1, kind, at: 0) == rate(kind).count)
@@ -50,4 +54,13 @@ func `a budget without a window is never given back`(kind: Budget.Kind) {
   for kind in [Budget.Kind.unfinishedReset, .provokedReset, .settings] {
     #expect(budget.granted(1, kind, at: 0) == 1, "\(kind)")
   }
+}
+
+@Test func `each request and each DATA frame that is sent earns control frames, but no more than were spent`() {
+  var budget = Budget(Budget.Limits())
+  let limit = rate(.controlFrame).count
+  budget.earnControlFrames(500)
+  #expect(budget.granted(limit, .controlFrame, at: 0) == limit)
+  budget.earnControlFrames(7)
+  #expect(budget.granted(8, .controlFrame, at: 0) == 7)
 }

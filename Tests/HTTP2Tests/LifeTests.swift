@@ -50,7 +50,7 @@ private func `A10: a drain announces the shutdown, once`(state: State, step: Lif
   #expect(life.drain(nowMillis: 3_002) == .nothing)
 }
 
-@Test(arguments: zip(State.allCases, [Life.Step.nothing, .nothing, .shutDown, .nothing]))
+@Test(arguments: zip(State.allCases, [Life.Step.nothing, .nothing, .shutDown(.drain), .nothing]))
 private func `A10: the second GOAWAY follows the answer to the PING that was sent with the first`(
   state: State, step: Life.Step
 ) {
@@ -72,7 +72,7 @@ private func `what is read, used or pinged changes nothing of a connection's pha
   var life = State.announced.life
   #expect(life.nextMillis(callsOpen: true) == 3_010)
   #expect(life.due(nowMillis: 3_009, callsOpen: false) == .nothing)
-  #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown)
+  #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown(.drain))
   #expect(life.due(nowMillis: 3_010, callsOpen: true) == .nothing)
 }
 
@@ -140,6 +140,7 @@ private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
   #expect(life.nextMillis(callsOpen: false) == 9_000)
   #expect(life.due(nowMillis: 8_999, callsOpen: false) == .nothing)
   #expect(life.due(nowMillis: 9_000, callsOpen: false) == .announceShutdown)
+  #expect(life.noticed(nowMillis: 9_001) == .shutDown(.idle))
 }
 
 @Test func `a connection with calls is not idle, and use begins the time anew`() {
@@ -157,6 +158,7 @@ func `a connection goes at its age, spread by ten percent, calls or not`(jitter:
   #expect(life.nextMillis(callsOpen: true) == ageMillis)
   #expect(life.due(nowMillis: ageMillis - 1, callsOpen: true) == .nothing)
   #expect(life.due(nowMillis: ageMillis, callsOpen: true) == .announceShutdown)
+  #expect(life.noticed(nowMillis: ageMillis + 1) == .shutDown(.age))
 }
 
 @Test(arguments: [true, false])
@@ -198,5 +200,5 @@ private func `only a connection that was told its true last id is over, and aski
   #expect(life.isOver(nowMillis: 3_010, callsOpen: false) == isOver)
   #expect(!life.isOver(nowMillis: 3_010, callsOpen: true))
   #expect(life.isOver(nowMillis: 8_000, callsOpen: true) == isOver)
-  if state == .announced { #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown) }
+  if state == .announced { #expect(life.due(nowMillis: 3_010, callsOpen: false) == .shutDown(.drain)) }
 }

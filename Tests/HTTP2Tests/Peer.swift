@@ -56,6 +56,15 @@ extension Frame {
       payload: fields.flatMap { literal($0.0) + literal($0.1, first: false) })
   }
 
+  /// RFC 7541 6.1: one byte a field, here `accept-encoding: gzip, deflate` of the static table, which counts 60 bytes.
+  static func indexed(_ stream: Int32, fields: Int, kind: Kind = .headers, ends: Bool = true) -> Frame {
+    Frame(
+      kind: kind, flags: ends ? endHeaders : 0, stream: stream, payload: [UInt8](repeating: 0x90, count: fields))
+  }
+
+  /// A frame of a type that nobody knows.
+  static let unknown: [UInt8] = [0, 0, 0, 0xfa, 0, 0, 0, 0, 0]
+
   static func data(_ stream: Int32, _ bytes: [UInt8] = [], end: Bool = false) -> Frame {
     Frame(kind: .data, flags: end ? endStream : 0, stream: stream, payload: bytes)
   }
@@ -135,6 +144,13 @@ final class Peer {
   func ask(_ frames: Frame...) -> [Frame] {
     _ = feed(frames.flatMap(\.bytes))
     return drain()
+  }
+
+  /// Asks for an answer of so many bytes, which the client's windows may hold back.
+  func owe(_ id: Int32, bytes: Int) -> Stream {
+    let stream = open(id, end: true)
+    session.respond(stream, head: head, body: [UInt8](repeating: 0x62, count: bytes), trailers: trailers)
+    return stream
   }
 
   /// Opens a stream, its request whole or not, and returns it as the server sees it.

@@ -259,10 +259,11 @@ private func fields(listBytes: Int) -> [(String, String)] {
   let crossing = peer.open(3, end: true)
   peer.send(.ping(notice[1].payload, ack: true))
   #expect(peer.sink.pingAcknowledged)
-  peer.session.shutDown()
+  peer.session.shutDown(.age)
   let last = peer.drain()
   #expect(last.map(\.kind) == [.goAway])
   #expect(last[0].number() == 3)
+  #expect(Array(last[0].payload[8...]) == Array("max_age".utf8))
   peer.send(.headers(5, end: true))
   #expect(peer.sink.stream(5) == nil, "later streams are ignored, and safe to send again elsewhere")
   for stream in [early, crossing] {

@@ -120,11 +120,14 @@ class Connection:
     """One TLS connection; SETTINGS and PINGs of the server are acknowledged while reading unless told otherwise."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None, *, preface: bytes | None = None,
-                 acknowledge: bool = True, receive_buffer_bytes: int | None = None) -> None:
+                 acknowledge: bool = True, receive_buffer_bytes: int | None = None, source: str = "",
+                 patience_seconds: float = 5) -> None:
         plain = socket.socket()
+        if source:
+            plain.bind((source, 0))
         if receive_buffer_bytes:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        plain.settimeout(5)
+        plain.settimeout(patience_seconds)
         plain.connect(("127.0.0.1", port))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = (context or client_context(None)).wrap_socket(plain, server_hostname="localhost")

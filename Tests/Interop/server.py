@@ -19,7 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
-LIMITS = ("connections_max", "handshake_millis", "request_millis")
+LIMITS = ("connections_max", "connections_per_address_max", "offences_per_address_max", "handshake_millis",
+          "request_millis", "resets_max", "answer_still_seconds", "answer_seconds", "write_still_seconds",
+          "idle_seconds", "age_seconds", "keepalive_seconds", "keepalive_timeout_seconds")
 PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
@@ -36,14 +38,18 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
     """
     wanted = {"reflection": True, "client_certificates": "none"} | overrides
     (folder / "master.key").write_text("5a" * 32)
+    tls = {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
+           "client_ca_file": str(folder / "authority.pem"), "client_certificates": wanted["client_certificates"]}
+    if "reload_seconds" in wanted:
+        tls["reload_seconds"] = wanted["reload_seconds"]
     config = {
         "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True,
                    "reflection": wanted["reflection"]},
-        "tls": {"certificate_file": str(folder / "server.pem"), "key_file": str(folder / "server.key"),
-                "client_ca_file": str(folder / "authority.pem"),
-                "client_certificates": wanted["client_certificates"]},
+        "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
+        "reactors": wanted.get("reactors", 0),
+        "passwords": {"workers": wanted.get("password_workers", 0)},
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},
     }
     path = folder / f"config-{port}.json5"
@@ -62,6 +68,15 @@ class Server:
     @property
     def address(self) -> str:
         return f"localhost:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"server-{self.port}.log"
+
+    def said(self, message: str) -> list[dict[str, str]]:
+        """The log's lines with this message."""
+        lines = [line for line in self.log.read_text().splitlines() if f'"message":"{message}"' in line]
+        return [json.loads(line) for line in lines]
 
     @property
     def authority(self) -> bytes:

@@ -1,38 +1,95 @@
+import HTTP2
 import Testing
 
 @testable import Server
 
-private func census(connectionsMax: Int, perAddressMax: Int) -> Census {
+private func census(
+  connectionsMax: Int = 1_000, perAddressMax: Int = 1_000, offencesMax: Int = 3
+) -> Census {
   var limits = Limits()
   limits.connectionsMax = connectionsMax
   limits.connectionsPerAddressMax = perAddressMax
+  limits.offencesPerAddressMax = offencesMax
+  limits.offencesMillis = 60
   return Census(limits)
 }
 
+extension Census {
+  fileprivate func enter(_ address: String) -> LimitKind? { enter(address, nowMillis: 0) }
+}
+
 @Test func `one address has as many connections as its limit, and not one more`() {
-  let census = census(connectionsMax: 100, perAddressMax: 3)
-  #expect((0..<4).map { _ in census.enter("192.0.2.1") } == [true, true, true, false])
+  let census = census(perAddressMax: 3)
+  #expect((0..<4).map { _ in census.enter("192.0.2.1") } == [nil, nil, nil, .connectionsPerAddress])
   // Others are not held up by it.
-  #expect(census.enter("192.0.2.2"))
+  #expect(census.enter("192.0.2.2") == nil)
 }
 
 @Test func `all addresses together have as many connections as the server's limit`() {
   let census = census(connectionsMax: 3, perAddressMax: 2)
-  #expect(["a", "a", "b", "c", "a"].map(census.enter) == [true, true, true, false, false])
+  #expect(["a", "a", "b", "c", "a"].map(census.enter) == [nil, nil, nil, .connections, .connections])
 }
 
 @Test func `who leaves makes room, for his address and for all`() {
   let census = census(connectionsMax: 2, perAddressMax: 1)
-  #expect(["a", "b", "c"].map(census.enter) == [true, true, false])
+  #expect(["a", "b", "c"].map(census.enter) == [nil, nil, .connections])
   census.left("a")
-  #expect(["b", "a", "c"].map(census.enter) == [false, true, false])
+  #expect(["b", "a", "c"].map(census.enter) == [.connectionsPerAddress, nil, .connections])
   census.left("a")
   census.left("b")
-  #expect(["c", "a", "b"].map(census.enter) == [true, true, false])
+  #expect(["c", "a", "b"].map(census.enter) == [nil, nil, .connections])
 }
 
 @Test func `who was turned away does not count`() {
   let census = census(connectionsMax: 10, perAddressMax: 1)
-  #expect((0..<20).map { _ in census.enter("a") }.filter { $0 }.count == 1)
-  #expect((0..<20).map { census.enter("b\($0)") }.filter { $0 }.count == 9)
+  #expect((0..<20).map { _ in census.enter("a") }.filter { $0 == nil }.count == 1)
+  #expect((0..<20).map { census.enter("b\($0)") }.filter { $0 == nil }.count == 9)
+}
+
+@Test(arguments: [
+  ("192.0.2.1", "192.0.2.1"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:db8::6", "2001:db8:0:0::/64"),
+  ("2001:db8:1:2::", "2001:db8:1:2::/64"), ("::1", "0:0:0:0::/64"), ("::ffff:192.0.2.1", "::ffff:192.0.2.1"), ("", ""),
+])
+func `an IPv6 network of 64 bits counts as one address`(address: String, network: String) {
+  #expect(Census.network(address) == network)
+}
+
+@Test func `one host with many addresses of its network has the connections of one`() {
+  let census = census(perAddressMax: 1)
+  #expect(["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(census.enter) == [nil, .connectionsPerAddress, nil])
+  census.left("2001:db8::2")
+  #expect(census.enter("2001:db8::3") == nil)
+}
+
+// MARK: Who comes back after abuse
+
+@Test func `an address may offend up to its limit, after one more it stays out until its time is over`() {
+  let census = census(offencesMax: 3)
+  for _ in 0..<3 { census.offended("a", nowMillis: 100) }
+  #expect(census.enter("a", nowMillis: 100) == nil)
+  census.offended("a", nowMillis: 110)
+  #expect(census.enter("a", nowMillis: 110) == .offencesPerAddress)
+  #expect(census.enter("a", nowMillis: 159) == .offencesPerAddress)
+  #expect(census.enter("b", nowMillis: 159) == nil)
+  #expect(census.enter("a", nowMillis: 160) == nil)
+}
+
+@Test func `offences are forgotten when their time is over`() {
+  let census = census(offencesMax: 3)
+  for at in [0, 30, 59, 60, 90, 119] as [Int64] { census.offended("a", nowMillis: at) }
+  #expect(census.enter("a", nowMillis: 119) == nil)
+}
+
+@Test func `however many addresses offend, what is remembered of them has a bound, and it lets in rather than out`() {
+  let census = census(offencesMax: 0)
+  for index in 0..<4_096 { census.offended("a\(index)", nowMillis: 0) }
+  #expect(census.enter("a1", nowMillis: 0) == .offencesPerAddress)
+  census.offended("b", nowMillis: 0)
+  #expect(census.enter("a1", nowMillis: 0) == nil)
+  #expect(census.enter("b", nowMillis: 0) == .offencesPerAddress)
+}
+
+@Test func `every word that ends a connection for abuse is the name of a limit`() {
+  let words = Budget.Kind.allCases.map(\.rawValue) + ["too_many_pings", "slow_frame"]
+  for word in words { #expect(LimitKind(rawValue: word) != nil, "\(word)") }
 }

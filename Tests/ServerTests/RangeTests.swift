@@ -30,6 +30,7 @@ private func number(
 
 private let numbers: [NumberSetting] = [
   number("listen.port", 0...65_535) { Int($0.listenPort) },
+  seconds("tls.reload_seconds", 1...3_600) { $0.certificateLookMillis },
   number("reactors", 0...256) { $0.reactors },
   seconds("tokens.id_token_lifetime_seconds", 60...86_400) { $0.policy.idTokenLifetimeMillis },
   number("passwords.memory_kib", 1_024...4_194_304) { $0.passwordMemoryKiB },
@@ -54,6 +55,15 @@ private let numbers: [NumberSetting] = [
   number("limits.streams_per_connection_max", 1...10_000) { $0.limits.session.streamsMax },
   number("limits.message_bytes_max", 1_024...4_194_304) { $0.limits.messageBytesMax },
   number("limits.header_list_bytes_max", 4_096...65_536) { $0.limits.session.headerListBytesMax },
+  number("limits.offences_per_address_max", 0...1_000_000) { $0.limits.offencesPerAddressMax },
+  number("limits.resets_max", 1...1_000_000) { $0.limits.session.budget.unfinishedResets.count },
+  seconds("limits.answer_still_seconds", 1...3_600) { $0.limits.session.untaken.stillMillis },
+  seconds("limits.answer_seconds", 1...3_600) { $0.limits.session.untaken.wholeMillis },
+  seconds("limits.write_still_seconds", 1...3_600) { $0.limits.socket.stillMillis },
+  seconds("limits.idle_seconds", 1...86_400) { $0.limits.life.idleMillis },
+  seconds("limits.age_seconds", 1...604_800) { $0.limits.life.ageMillis },
+  seconds("limits.keepalive_seconds", 1...86_400) { $0.limits.life.keepaliveMillis },
+  seconds("limits.keepalive_timeout_seconds", 1...3_600) { $0.limits.life.keepaliveTimeoutMillis },
   seconds("limits.drain_seconds", 1...3_600) { $0.limits.drainMillis },
 ]
 

@@ -17,6 +17,7 @@ import Testing
   #expect(!settings.allowUnidentified && !settings.unidentifiedMayFetchByEmail && !settings.reflection)
   #expect(settings.tls.clientCertificates == .none && !settings.tls.tls13Only && settings.tls.clientAuthorityFile == "")
   #expect(settings.issuer == "https://localhost:8443" && settings.defaultAudience == "latchkey")
+  #expect(settings.certificateLookMillis == 10_000)
   #expect(settings.signingAlgorithm == .es256)
   #expect(settings.passwordMemoryKiB == 19_456 && settings.passwordIterations == 2 && settings.passwordWorkers == 0)
   #expect(settings.reactors == 0 && settings.logLevel == .info)

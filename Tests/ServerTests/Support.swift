@@ -5,7 +5,10 @@ import Testing
 
 /// The settings of a file that holds what nobody can guess, and `text`.
 func settings(_ text: String = "", environment: [String: String] = [:]) throws(ConfigurationError) -> Settings {
-  try parsed("tls: { certificate_file: \"server.pem\", key_file: \"server.key\" }, \(text)", environment)
+  let files = "tls: { certificate_file: \"server.pem\", key_file: \"server.key\""
+  // A name can stand in an object once only.
+  let rest = text.hasPrefix("tls: {") ? ", " + text.dropFirst("tls: {".count) : " }, " + text
+  return try parsed(files + rest, environment)
 }
 
 func parsed(_ text: String, _ environment: [String: String] = [:]) throws(ConfigurationError) -> Settings {

@@ -1,4 +1,5 @@
 import Certificates
+import Reactor
 import Testing
 
 @testable import TLS
@@ -50,6 +51,69 @@ func `a client authority file that cannot be used is named with its setting`(
   let error = try #require(refusal(here.settings(authority: file, clients: clients)))
   #expect(error.setting == "tls.client_ca_file")
   #expect(error.why.contains(here.path(file)))
+}
+
+@Test(arguments: ["locked.key", "locked-pkcs8.key"])
+func `a key that wants a passphrase is refused without asking anybody`(key: String) throws {
+  let error = try #require(refusal(here.settings(key: key)))
+  #expect(error.setting == "tls.key_file")
+  #expect(error.why.contains("is encrypted"))
+}
+
+@Test func `a chain that begins with the leaf is served, up to its root`() {
+  #expect(refusal(here.settings(certificate: "chain.pem", key: "below-middle.key")) == nil)
+}
+
+@Test(arguments: [("root-first.pem", "middle.key"), ("gap.pem", "below-middle.key")])
+func `RFC 8446 4.4.2: a chain in which a certificate does not certify the one before it is refused`(
+  certificate: String, key: String
+) throws {
+  let error = try #require(refusal(here.settings(certificate: certificate, key: key)))
+  #expect(error.setting == "tls.certificate_file")
+  #expect(error.why.contains("certificate 1 was not signed by the one after it"))
+}
+
+@Test func `a certificate that no client would take for a server's is refused`() throws {
+  let error = try #require(refusal(here.settings(certificate: "client-only.pem", key: "client-only.key")))
+  #expect(error.setting == "tls.certificate_file")
+  #expect(error.why.contains("not a server's"))
+}
+
+/// How many seconds from now a certificate of two days is served or refused, and with which words.
+private let moments: [(seconds: Int64, why: String?)] = [
+  (-3_600, "is not valid before 2"), (0, nil), (2 * 86_400 - 120, nil), (2 * 86_400 + 120, "expired at 2"),
+]
+
+@Test(arguments: moments, ["server", "chain"])
+func `a chain is refused before and after the time of any of its certificates`(
+  moment: (seconds: Int64, why: String?), name: String
+) throws {
+  let key = name == "chain" ? "below-middle.key" : "server.key"
+  let then = wallMillis() + moment.seconds * 1_000
+  do {
+    let keys = try TicketKeys(nowMillis: 0)
+    _ = try TLSContext(here.settings(certificate: name + ".pem", key: key), ticketKeys: keys, wallMillis: then)
+    #expect(moment.why == nil)
+  } catch {
+    #expect(error.setting == "tls.certificate_file")
+    #expect(error.why.contains(try #require(moment.why)))
+  }
+}
+
+@Test func `a file is read up to its limit, and refused past it`() throws {
+  var settings = here.settings()
+  settings.limits.fileBytesMax = run("cat", [here.path("server.pem")]).utf8.count
+  #expect(refusal(settings) == nil)
+  settings.limits.fileBytesMax -= 1
+  let error = try #require(refusal(settings))
+  #expect(error.setting == "tls.certificate_file")
+  #expect(error.why.contains("more than \(settings.limits.fileBytesMax) bytes"))
+}
+
+@Test func `a pipe in place of a file is refused instead of being waited for`() throws {
+  let error = try #require(refusal(here.settings(certificate: "pipe.pem")))
+  #expect(error.setting == "tls.certificate_file")
+  #expect(error.why.contains("not a regular file"))
 }
 
 @Test func `a client authority file is not looked at where no client certificates are wanted`() {

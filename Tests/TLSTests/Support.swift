@@ -5,6 +5,13 @@ import Reactor
 
 @testable import TLS
 
+extension TLSContext {
+  /// A context that shares its ticket keys with no other.
+  convenience init(_ settings: TLSSettings) throws(TLSError) {
+    try self.init(settings, ticketKeys: TicketKeys(nowMillis: 0), wallMillis: wallMillis())
+  }
+}
+
 extension Certificates {
   func settings(
     certificate: String = "server.pem", key: String = "server.key", authority: String = "authority.pem",
@@ -21,6 +28,7 @@ struct Meeting: Sendable {
   /// What the handshake came to.
   var handshake = ChannelStep.wantRead
   var peerName = PeerName.none
+  var isResumed = false
   var heard: [UInt8] = []
   /// What ended the reading.
   var end = ChannelStep.wantRead
@@ -54,6 +62,7 @@ struct Meeting: Sendable {
     meeting.handshake = settle(descriptor) { channel.handshake() }
     guard case .done = meeting.handshake else { return meeting }
     meeting.peerName = channel.peerName
+    meeting.isResumed = channel.isResumed
     let welcome = Array("welcome".utf8)
     _ = settle(descriptor) { unsafe welcome.withUnsafeBytes { unsafe channel.write($0) } }
     var buffer = [UInt8](repeating: 0, count: 3)

@@ -38,7 +38,7 @@ enum Layers {
     Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: []),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
-    Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"]),
+    Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),
     Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
     Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Store"]),
     Layer(

@@ -6,11 +6,13 @@
 
 // RFC 5891 4 (registration, the strict reading) on a label that is already NFC and lower-case. No mapping of UTS 46:
 // look-alikes such as full-width letters are to be refused, not translated. An A-label is decoded, checked like any
-// other, and must be the one that its U-label makes. Returns a string for free(), or NULL.
-static inline char *lk_label_to_ascii(const char *label, int isALabel) {
-  uint8_t *ascii = NULL;
+// other, and must be the one that its U-label makes. Gives a string for free() with LK_LABEL_GOOD, else NULL.
+enum lk_label { LK_LABEL_GOOD, LK_LABEL_BAD, LK_LABEL_NO_MEMORY };
+static inline enum lk_label lk_label_to_ascii(const char *label, int isALabel, char **ascii) {
+  *ascii = NULL;
   const uint8_t *text = (const uint8_t *)label;
   int flags = IDN2_NFC_INPUT | IDN2_NO_TR46 | IDN2_ALABEL_ROUNDTRIP;
-  int outcome = idn2_register_u8(isALabel ? NULL : text, isALabel ? text : NULL, &ascii, flags);
-  return outcome == IDN2_OK ? (char *)ascii : NULL;
+  int outcome = idn2_register_u8(isALabel ? NULL : text, isALabel ? text : NULL, (uint8_t **)ascii, flags);
+  if (outcome == IDN2_MALLOC) return LK_LABEL_NO_MEMORY;
+  return outcome == IDN2_OK ? LK_LABEL_GOOD : LK_LABEL_BAD;
 }

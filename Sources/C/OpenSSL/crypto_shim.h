@@ -272,11 +272,14 @@ static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *d
   return context;
 }
 
+// OpenSSL 3.0 may say that it signed and give a length of 2^32 - 1: where it has no memory to write the sequence of an
+// ECDSA signature.
 static inline unsigned long lk_sign_digest(
     const EVP_PKEY_CTX *template_, const uint8_t *digest, size_t digestCount, uint8_t *out, size_t *outCount) {
+  size_t room = *outCount;
   lk_begin();
   EVP_PKEY_CTX *context = EVP_PKEY_CTX_dup(template_);
-  int succeeded = context && EVP_PKEY_sign(context, out, outCount, digest, digestCount) == 1;
+  int succeeded = context && EVP_PKEY_sign(context, out, outCount, digest, digestCount) == 1 && *outCount <= room;
   EVP_PKEY_CTX_free(context);
   return lk_end(succeeded);
 }

@@ -1,3 +1,6 @@
 #pragma once
 #include "tls.h"
+#include "tickets.h"
+#include "certificates.h"
+#include "client.h"
 #include "crypto_shim.h"

@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum lk_tls_kind { LK_TLS_DONE, LK_TLS_WANT_READ, LK_TLS_WANT_WRITE, LK_TLS_CLOSED, LK_TLS_FAILED };
+enum lk_tls_kind {
+  LK_TLS_DONE, LK_TLS_WANT_READ, LK_TLS_WANT_WRITE, LK_TLS_CLOSED, LK_TLS_FAILED, LK_TLS_TOO_MANY_KEY_UPDATES
+};
 struct lk_tls_result {
   int kind;
   int bytes;
@@ -52,10 +54,21 @@ static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, 
   BIO_set_retry_read(bio);
   return -1;
 }
+
+// A key update costs a peer 27 bytes and us as much as a call. AES-GCM wants one after hundreds of gigabytes (RFC 8446
+// 5.5), and a connection lives for an hour: whoever sends more than this has other plans.
+enum { LK_TLS_KEY_UPDATES_MAX = 100 };
+static inline void lk_tls_count_key_update(int written, int version, int type, const void *message, size_t bytes,
+                                           SSL *ssl, void *unused) {
+  (void)version, (void)unused;
+  if (written || type != SSL3_RT_HANDSHAKE || bytes == 0 || *(const uint8_t *)message != SSL3_MT_KEY_UPDATE) return;
+  SSL_set_app_data(ssl, (void *)((intptr_t)SSL_get_app_data(ssl) + 1));
+}
 // 1, or 0 where memory lacks.
 static inline int lk_tls_attach(SSL *ssl, int fd) {
   if (SSL_set_fd(ssl, fd) != 1) return 0;
   BIO_set_callback_ex(SSL_get_rbio(ssl), lk_tls_count_read);
+  SSL_set_msg_callback(ssl, lk_tls_count_key_update);
   return 1;
 }
 static inline void lk_tls_begin(SSL *ssl) {
@@ -70,7 +83,9 @@ static inline struct lk_tls_result lk_tls_handshake(SSL *ssl) {
 }
 static inline struct lk_tls_result lk_tls_read(SSL *ssl, void *bytes, int most) {
   lk_tls_begin(ssl);
-  return lk_tls_classify(ssl, SSL_read(ssl, bytes, most));
+  struct lk_tls_result answer = lk_tls_classify(ssl, SSL_read(ssl, bytes, most));
+  if ((intptr_t)SSL_get_app_data(ssl) > LK_TLS_KEY_UPDATES_MAX) answer.kind = LK_TLS_TOO_MANY_KEY_UPDATES;
+  return answer;
 }
 static inline struct lk_tls_result lk_tls_write(SSL *ssl, const void *bytes, int count) {
   lk_tls_begin(ssl);
@@ -117,9 +132,9 @@ static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   // AES-128 first: as strong as X25519 and P-256 are, and a tenth cheaper than AES-256.
   if (!SSL_CTX_set_ciphersuites(
           context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")) {
-    return 6;
+    return 3;
   }
-  if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 3;
+  if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 4;
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
@@ -129,81 +144,15 @@ static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   return 0;
 }
 
-// Everything of a server but certificates. 0, or the number of the step that failed.
+// Everything of a server but certificates and tickets. 0, or the number of the step that failed.
 static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
   int failed = lk_tls_configure_common(context, tls13_only);
   if (failed) return failed;
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-  if (!SSL_CTX_set_num_tickets(context, 1)) return 4;
-  SSL_CTX_set_timeout(context, 3600);
   // Early data could be replayed, and every call here changes something or says who somebody is.
   if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
   SSL_CTX_set_alpn_select_cb(context, lk_tls_select_alpn, NULL);
   SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
-  return 0;
-}
-
-// Everything of a client but certificates. 0, or the number of the step that failed.
-static inline int lk_tls_configure_client(SSL_CTX *context, int tls13_only) {
-  int failed = lk_tls_configure_common(context, tls13_only);
-  if (failed) return failed;
-  // 0 is success here.
-  if (SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2", 3) != 0) return 4;
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-  return 0;
-}
-// Whose servers are believed: a file of authorities, or without one those of the system.
-static inline int lk_tls_trust(SSL_CTX *context, const char *authorities) {
-  ERR_clear_error();
-  return authorities[0] ? SSL_CTX_load_verify_locations(context, authorities, NULL)
-                        : SSL_CTX_set_default_verify_paths(context);
-}
-// The server's certificate must be for this DNS name or this address. 1, or 0 where memory lacks.
-static inline int lk_tls_expect(SSL *ssl, const char *name, int is_address) {
-  SSL_set_connect_state(ssl);
-  if (is_address) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  // RFC 6066 3: the server name extension has names only.
-  return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
-}
-// Why the peer's certificate was refused, or NULL.
-static inline const char *lk_tls_refusal(const SSL *ssl) {
-  long result = SSL_get_verify_result(ssl);
-  return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
-}
-// A server that knows no ALPN would be spoken to in a protocol it does not expect.
-static inline int lk_tls_agreed_on_h2(const SSL *ssl) {
-  const unsigned char *protocol;
-  unsigned int bytes;
-  SSL_get0_alpn_selected(ssl, &protocol, &bytes);
-  return bytes == 2 && memcmp(protocol, "h2", 2) == 0;
-}
-// What a later connection can take up, to be freed; NULL: the server has given no ticket yet.
-static inline SSL_SESSION *lk_tls_ticket(SSL *ssl) {
-  SSL_SESSION *session = SSL_get1_session(ssl);
-  if (session && SSL_SESSION_is_resumable(session)) return session;
-  SSL_SESSION_free(session);
-  return NULL;
-}
-
-// 0, or the number of the step that failed: 1 certificate file, 2 key file, 3 they do not belong together.
-static inline int lk_tls_use_pair(SSL_CTX *context, const char *certificate, const char *key) {
-  ERR_clear_error();
-  if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1) return 1;
-  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
-    // libssl finds a stranger here if it is of the certificate's kind, and below if it is not.
-    unsigned long error = ERR_peek_last_error();
-    return ERR_GET_LIB(error) == ERR_LIB_X509 && ERR_GET_REASON(error) == X509_R_KEY_VALUES_MISMATCH ? 3 : 2;
-  }
-  return SSL_CTX_check_private_key(context) == 1 ? 0 : 3;
-}
-static inline int lk_tls_verify_clients(SSL_CTX *context, const char *authorities, int required) {
-  ERR_clear_error();
-  if (SSL_CTX_load_verify_locations(context, authorities, NULL) != 1) return 1;
-  STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(authorities);
-  if (!names) return 2;
-  SSL_CTX_set_client_CA_list(context, names);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 package import Store
 
 /// Says how the owner of an address, or of a held credential, can sign in.
-package struct FetchProviders: Reading {
+package final class FetchProviders: Reading {
   private let environment: Environment
   private let request: FetchProvidersRequest
   private let call: CallFacts

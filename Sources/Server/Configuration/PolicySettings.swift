@@ -1,6 +1,5 @@
 internal import Admission
 internal import Crypto
-internal import HTTP2
 internal import Identity
 internal import Providers
 internal import Store
@@ -42,26 +41,6 @@ extension Settings {
         "session_idle_seconds", 2_592_000, 60...31_536_000, "end of a session that is not refreshed")
       policy.sessionAbsoluteMillis = try group.seconds(
         "session_absolute_seconds", 15_552_000, 60...157_680_000, "end of any session")
-    }
-  }
-
-  mutating func readLimits(_ reader: inout SettingsReader) throws(ConfigurationError) {
-    try reader.group("limits") { group throws(ConfigurationError) in
-      limits.connectionsMax = try group.integer("connections_max", 16_384, 1...1_000_000, "connections in all")
-      limits.connectionsPerAddressMax = try group.integer(
-        "connections_per_address_max", 256, 1...1_000_000, "connections from one address")
-      limits.handshakeMillis = Int64(
-        try group.integer("handshake_millis", 10_000, 10...60_000, "to complete TLS"))
-      limits.requestMillis = Int64(
-        try group.integer("request_millis", 10_000, 10...600_000, "from a unary request's head to its end"))
-      limits.session.streamsMax = try group.integer(
-        "streams_per_connection_max", 100, 1...10_000, "calls at once on one connection")
-      limits.messageBytesMax = try group.integer(
-        "message_bytes_max", 65_536, 1_024...4_194_304, "one request message, in bytes")
-      limits.session.headerListBytesMax = try group.integer(
-        "header_list_bytes_max", 16_384, 4_096...65_536, "one request's header list, in bytes as HTTP/2 counts them")
-      limits.drainMillis = try group.seconds("drain_seconds", 25, 1...3_600, "for calls in flight after SIGTERM")
-      limits.life.graceMillis = limits.drainMillis
     }
   }
 

@@ -13,6 +13,7 @@ package struct Settings: Sendable {
   package var allowUnidentified = false
   package var reflection = false
   package var tls = TLSSettings(certificateFile: "", keyFile: "")
+  package var certificateLookMillis: Int64 = 0
   package var storePath = ""
   package var masterKeyFile = ""
   package var issuer = ""
@@ -90,6 +91,8 @@ package struct Settings: Sendable {
       let minimum = try group.text("minimum_version", "1.2", "1.2 or 1.3")
       guard minimum == "1.2" || minimum == "1.3" else { throw group.wrong("minimum_version", "it must be 1.2 or 1.3") }
       tls.tls13Only = minimum == "1.3"
+      certificateLookMillis = try group.seconds(
+        "reload_seconds", 10, 1...3_600, "how often it is looked whether these files have changed")
     }
     try reader.group("store") { group throws(ConfigurationError) in
       storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))

@@ -23,7 +23,7 @@ extension Settings {
   /// What `--check-config` looks at beyond the text: that the files are there and usable.
   package func checkFiles() throws(ConfigurationError) {
     do {
-      _ = try TLSContext(tls)
+      _ = try CurrentContext(tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     } catch {
       throw ConfigurationError(setting: error.setting, why: error.why)
     }

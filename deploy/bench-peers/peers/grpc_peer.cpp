@@ -1,6 +1,5 @@
 // What Latchkey is measured against: the gRPC C++ library serving the same two methods, with the same certificate, from
-// memory. `serve` runs on one completion queue and one thread, which is the fastest that library offers on one core.
-// `check` asks any server both questions through the library's client and fails unless both answers are right.
+// memory, on one completion queue and one thread, which is the fastest that the library offers on one core.
 #include <grpcpp/grpcpp.h>
 
 #include <fstream>
@@ -126,36 +125,11 @@ int serve(const std::string& folder, const std::string& port, long accounts) {
   return 0;
 }
 
-bool fails(const std::string& what, const grpc::Status& status, bool right) {
-  if (status.ok() && right) return false;
-  std::cerr << what << ": " << status.error_code() << " " << status.error_message() << (right ? "" : " wrong answer")
-            << std::endl;
-  return true;
-}
-
-int check(const std::string& folder, const std::string& port, const std::string& email) {
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = read(folder + "/authority.pem");
-  const auto channel = grpc::CreateChannel("localhost:" + port, grpc::SslCredentials(options));
-  grpc::ClientContext first, second;
-  HealthCheckResponse serving;
-  grpc::Status status = Health::NewStub(channel)->Check(&first, HealthCheckRequest(), &serving);
-  if (fails("Check", status, serving.status() == HealthCheckResponse::SERVING)) return 1;
-  FetchProvidersRequest request;
-  request.set_email(email);
-  FetchProvidersResponse answer;
-  status = AuthService::NewStub(channel)->FetchProviders(&second, request, &answer);
-  const bool right = answer.registered() && answer.provider_ids_size() == 2 && answer.provider_ids(1) == "google.com" &&
-                     answer.sign_in_methods_size() == 2 && answer.sign_in_methods(0) == "password";
-  return fails("FetchProviders", status, right) ? 1 : 0;
-}
-
 }  // namespace
 
 int main(int count, char** words) {
   const std::vector<std::string> given(words + 1, words + count);
-  if (given.size() == 4 && given[0] == "serve") return serve(given[1], given[2], std::stol(given[3]));
-  if (given.size() == 4 && given[0] == "check") return check(given[1], given[2], given[3]);
-  std::cerr << "usage: grpc_peer serve FOLDER PORT ACCOUNTS | check FOLDER PORT EMAIL" << std::endl;
+  if (given.size() == 3) return serve(given[0], given[1], std::stol(given[2]));
+  std::cerr << "usage: grpc_peer FOLDER PORT ACCOUNTS" << std::endl;
   return 2;
 }

@@ -1,0 +1,75 @@
+internal import Synchronization
+
+/// Who is connected, in all and from each address, and from where abuse came.
+final class Census: Sendable {
+  private struct Offences {
+    var sinceMillis: Int64
+    var count = 0
+  }
+
+  private struct Counts {
+    var total = 0
+    var byAddress: [String: Int] = [:]
+    var offences: [String: Offences] = [:]
+  }
+
+  /// Past it the addresses whose time is over are forgotten.
+  private static let offendersMax = 4_096
+
+  private let counts = Mutex(Counts())
+  private let limits: Limits
+
+  init(_ limits: Limits) { self.limits = limits }
+
+  /// nil: come in. Otherwise the limit that keeps the connection out.
+  func enter(_ address: String, nowMillis: Int64) -> LimitKind? {
+    let network = Census.network(address)
+    return counts.withLock { counts in
+      let held = counts.byAddress[network, default: 0]
+      guard counts.total < limits.connectionsMax else { return .connections }
+      guard held < limits.connectionsPerAddressMax else { return .connectionsPerAddress }
+      if let offences = counts.offences[network], offences.count > limits.offencesPerAddressMax {
+        guard nowMillis - offences.sinceMillis >= limits.offencesMillis else { return .offencesPerAddress }
+        counts.offences[network] = nil
+      }
+      counts.total += 1
+      counts.byAddress[network] = held + 1
+      return nil
+    }
+  }
+
+  func left(_ address: String) {
+    let network = Census.network(address)
+    counts.withLock { counts in
+      counts.total -= 1
+      let held = counts.byAddress[network, default: 0] - 1
+      counts.byAddress[network] = held > 0 ? held : nil
+    }
+  }
+
+  /// A connection of the address was ended for abuse.
+  func offended(_ address: String, nowMillis: Int64) {
+    let network = Census.network(address)
+    counts.withLock { counts in
+      if counts.offences.count >= Census.offendersMax {
+        counts.offences = counts.offences.filter { nowMillis - $1.sinceMillis < limits.offencesMillis }
+        if counts.offences.count >= Census.offendersMax { counts.offences = [:] }
+      }
+      var offences = counts.offences[network] ?? Offences(sinceMillis: nowMillis)
+      if nowMillis - offences.sinceMillis >= limits.offencesMillis { offences = Offences(sinceMillis: nowMillis) }
+      offences.count += 1
+      counts.offences[network] = offences
+    }
+  }
+
+  /// What counts as one address: an IPv4 address, or the 64 bits of an IPv6 network, all of which one host may have.
+  static func network(_ address: String) -> String {
+    guard address.contains(":"), !address.contains(".") else { return address }
+    let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
+      .map { $0.split(separator: ":") }
+    guard let head = halves.first else { return address }
+    let tail = halves.count > 1 ? halves[1] : []
+    let groups = head + [Substring](repeating: "0", count: max(0, 8 - head.count - tail.count)) + tail
+    return groups.prefix(4).joined(separator: ":") + "::/64"
+  }
+}

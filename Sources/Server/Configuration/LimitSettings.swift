@@ -1,0 +1,53 @@
+internal import HTTP2
+
+extension Settings {
+  mutating func readLimits(_ reader: inout SettingsReader) throws(ConfigurationError) {
+    try reader.group("limits") { group throws(ConfigurationError) in
+      try readConnectionLimits(&group)
+      try readRequestLimits(&group)
+      try readLifeLimits(&group)
+    }
+  }
+
+  private mutating func readConnectionLimits(_ group: inout SettingsReader) throws(ConfigurationError) {
+    limits.connectionsMax = try group.integer("connections_max", 16_384, 1...1_000_000, "connections in all")
+    limits.connectionsPerAddressMax = try group.integer(
+      "connections_per_address_max", 256, 1...1_000_000, "connections from one address (IPv6: one /64 network)")
+    limits.offencesPerAddressMax = try group.integer(
+      "offences_per_address_max", 20, 0...1_000_000,
+      "connections of one address that end for abuse in a minute before none is taken from it; high behind a balancer")
+    limits.handshakeMillis = Int64(
+      try group.integer("handshake_millis", 10_000, 10...60_000, "to complete TLS"))
+    limits.session.streamsMax = try group.integer(
+      "streams_per_connection_max", 100, 1...10_000, "calls at once on one connection")
+    limits.session.budget.unfinishedResets.count = try group.integer(
+      "resets_max", 100, 1...1_000_000, "calls that one connection may cancel within 10 seconds")
+  }
+
+  private mutating func readRequestLimits(_ group: inout SettingsReader) throws(ConfigurationError) {
+    limits.requestMillis = Int64(
+      try group.integer("request_millis", 10_000, 10...600_000, "from a unary request's head to its end"))
+    limits.messageBytesMax = try group.integer(
+      "message_bytes_max", 65_536, 1_024...4_194_304, "one request message, in bytes")
+    limits.session.headerListBytesMax = try group.integer(
+      "header_list_bytes_max", 16_384, 4_096...65_536, "one request's header list, in bytes as HTTP/2 counts them")
+    limits.session.untaken.stillMillis = try group.seconds(
+      "answer_still_seconds", 30, 1...3_600, "an answer waits for its client's window without a byte taken")
+    limits.session.untaken.wholeMillis = try group.seconds(
+      "answer_seconds", 60, 1...3_600, "an answer waits for its client's window in all")
+    limits.socket.stillMillis = try group.seconds(
+      "write_still_seconds", 20, 1...3_600, "a client's socket takes nothing of what waits")
+    limits.socket.wholeMillis = limits.session.untaken.wholeMillis
+  }
+
+  private mutating func readLifeLimits(_ group: inout SettingsReader) throws(ConfigurationError) {
+    limits.life.idleMillis = try group.seconds("idle_seconds", 900, 1...86_400, "a connection without calls is kept")
+    limits.life.ageMillis = try group.seconds("age_seconds", 3_600, 1...604_800, "any connection is kept, ± 10 %")
+    limits.life.keepaliveMillis = try group.seconds(
+      "keepalive_seconds", 300, 1...86_400, "a silent connection is left alone before it is pinged")
+    limits.life.keepaliveTimeoutMillis = try group.seconds(
+      "keepalive_timeout_seconds", 20, 1...3_600, "that ping may stay unanswered")
+    limits.drainMillis = try group.seconds("drain_seconds", 25, 1...3_600, "for calls in flight after SIGTERM")
+    limits.life.graceMillis = limits.drainMillis
+  }
+}

@@ -1,0 +1,64 @@
+internal import GRPC
+internal import HTTP2
+
+// What a client may begin without ending it, and ask for without taking it.
+
+extension Connection {
+  // MARK: Begun and not ended
+
+  /// A greeting, a header block or a frame of which the rest is missing has its time.
+  func watchBegun(_ session: Session) {
+    guard !hasBegunTimer, let since = session.begunMillis else { return }
+    hasBegunTimer = true
+    let delay = since + worker.limits.requestMillis - worker.nowMillis
+    worker.startTimer(self, kind: Worker.begunTimer, delayMillis: delay)
+  }
+
+  func begunFired() {
+    hasBegunTimer = false
+    guard let session, let since = session.begunMillis else { return }
+    guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session) }
+    session.terminate(.slowFrame)
+    worker.touch(self)
+  }
+
+  /// Counts what is kept of a call's message that is not whole. The window for it was given back already, or as many
+  /// calls as a connection has streams could each keep the last byte back; so the sum has a limit of its own.
+  func recount(_ call: ServerCall, _ session: Session) {
+    let held = call.bufferedBytes
+    heldBytes += held - call.heldBytes
+    worker.heldBytes += held - call.heldBytes
+    let grows = held > call.heldBytes
+    call.heldBytes = held
+    guard grows, heldBytes > worker.limits.heldRequestBytesMax
+      || worker.heldBytes > worker.limits.heldRequestBytesPerReactorMax
+    else { return }
+    worker.log.reached(.heldRequestBytes, address)
+    finish(call, Status(.resourceExhausted, "too many messages come in parts at once"), session)
+    recount(call, session)
+  }
+
+  // MARK: Asked for and not taken
+
+  /// Resets what was left untaken for too long, and has the rest looked at when it may be.
+  func watchUntaken(_ session: Session) {
+    let due = session.resetUntaken(nowMillis: worker.nowMillis)
+    for _ in 0..<session.sink.takeUntakenResets() { worker.log.reached(.untakenAnswer, address) }
+    if session.wantsToWrite { worker.touch(self) }
+    let socketDue = socketUntaken.dueMillis(worker.limits.socket)
+    guard !hasUntakenTimer, due != nil || socketDue != nil else { return }
+    hasUntakenTimer = true
+    let next = min(due ?? .max, socketDue ?? .max)
+    worker.startTimer(self, kind: Worker.untakenTimer, delayMillis: next - worker.nowMillis)
+  }
+
+  func untakenFired() {
+    hasUntakenTimer = false
+    guard let session else { return }
+    if let due = socketUntaken.dueMillis(worker.limits.socket), due <= worker.nowMillis {
+      worker.log.reached(.slowSocket, address)
+      return close()
+    }
+    watchUntaken(session)
+  }
+}

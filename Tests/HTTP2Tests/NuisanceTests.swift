@@ -1,0 +1,183 @@
+import Testing
+
+@testable import HTTP2
+
+// MARK: Budgets, as frames spend them
+
+/// The words of the GOAWAY, if there was one.
+private func farewell(_ frames: [Frame]) -> String? {
+  frames.first { $0.kind == .goAway }.map { String(decoding: $0.payload[8...], as: UTF8.self) }
+}
+
+/// Spends a budget up to its limit, sees that it holds, and returns what one more brings.
+private func onePast(_ peer: Peer, _ limit: Int, _ spend: (Int32) -> [Frame]) -> String? {
+  for index in 0..<Int32(limit) {
+    for frame in spend(index) { peer.send(frame) }
+    let frames = peer.drain()
+    if let words = farewell(frames) { return "\(words) at \(index)" }
+  }
+  for frame in spend(Int32(limit)) { peer.send(frame) }
+  return farewell(peer.drain())
+}
+
+@Test func `CVE-2023-44487: resets of calls that were not answered end the connection at limit + 1`() {
+  let peer = Peer()
+  #expect(onePast(peer, 100) { [.headers(1 + 2 * $0), .reset(1 + 2 * $0)] } == "too_many_resets")
+  #expect(peer.session.isOver)
+}
+
+@Test func `resets of calls that were answered are nobody's nuisance`() {
+  let peer = Peer()
+  for index in 0..<150 as Range<Int32> {
+    peer.session.start(peer.open(1 + 2 * index), head)
+    let frames = peer.ask(.reset(1 + 2 * index))
+    #expect(!frames.contains { $0.kind == .goAway }, "stream \(1 + 2 * index)")
+  }
+}
+
+@Test func `resets are forgiven when their window is over`() {
+  let peer = Peer()
+  for index in 0..<180 as Range<Int32> {
+    if index == 90 { peer.nowMillis = 10_000 }
+    #expect(farewell(peer.ask(.headers(1 + 2 * index), .reset(1 + 2 * index))) == nil, "reset \(index)")
+  }
+}
+
+@Test func `CVE-2025-8671: resets that a client provokes end the connection at limit + 1`() {
+  let peer = Peer()
+  let full = [UInt8](repeating: 0x61, count: 16_384)
+  let words = onePast(peer, 50) {
+    let id = 1 + 2 * $0
+    return switch $0 % 4 {
+    case 0: [.headers(id), .windowUpdate(id, UInt32(Int32.max))]
+    case 1: [.headers(id, Frame.request + [("content-length", "5")]), .data(id, [1], end: true)]
+    // nghttp2 tells of none of its own doing but this one's reset.
+    case 2: [.headers(id)] + [Frame](repeating: .data(id, full), count: 5)
+    default: [.headers(id, Frame.request + [("Upper", "case")])]
+    }
+  }
+  #expect(words == "too_many_stream_errors")
+}
+
+@Test func `streams past a limit that the client has not acknowledged end the connection at limit + 1`() {
+  let peer = Peer(acknowledges: false)
+  for index in 0..<100 as Range<Int32> { _ = peer.open(1 + 2 * index) }
+  #expect(onePast(peer, 1_000) { [.headers(201 + 2 * $0)] } == "too_many_premature_streams")
+}
+
+@Test func `CVE-2019-9515: SETTINGS, the first one counted, end the connection at limit + 1`() {
+  #expect(onePast(Peer(), 10) { _ in [.settings()] } == "too_many_settings")
+}
+
+@Test func `CVE-2019-9513: PRIORITY frames end the connection at limit + 1`() {
+  #expect(onePast(Peer(), 100) { _ in [.priority(1)] } == "too_many_priorities")
+}
+
+@Test func `CVE-2019-9518: empty DATA on one stream ends the connection at limit + 1`() {
+  let peer = Peer()
+  _ = peer.open(1)
+  _ = peer.open(3)
+  for _ in 0..<10 { peer.send(.data(3)) }
+  #expect(onePast(peer, 10) { _ in [.data(1)] } == "too_many_empty_frames")
+}
+
+@Test func `CVE-2019-9518: DATA of nothing but padding is empty`() {
+  let peer = Peer()
+  _ = peer.open(1)
+  let padded = Frame(kind: .data, flags: 0x8, stream: 1, payload: [3, 0, 0, 0])
+  #expect(onePast(peer, 10) { _ in [padded] } == "too_many_empty_frames")
+}
+
+@Test func `empty DATA that ends a request is no nuisance`() {
+  let peer = Peer()
+  for index in 0..<50 as Range<Int32> {
+    let stream = peer.open(1 + 2 * index)
+    peer.send(.data(stream.id, end: true))
+    peer.session.respondTrailersOnly(stream, trailersOnly)
+    #expect(farewell(peer.drain()) == nil)
+  }
+}
+
+// MARK: Frames that bring nothing
+
+/// Sends a frame that brings nothing as often as is allowed, and returns what one more brings.
+private func controlFrames(_ peer: Peer, _ frame: [UInt8]) -> String? {
+  for index in 0..<1_000 {
+    _ = peer.feed(frame)
+    if let words = farewell(peer.drain()) { return "\(words) at \(index)" }
+  }
+  _ = peer.feed(frame)
+  return farewell(peer.drain())
+}
+
+@Test(arguments: [
+  Frame.windowUpdate(0, 1).bytes, Frame.ping(ack: true).bytes, Frame.unknown, Frame.windowUpdate(1, 1).bytes,
+])
+func `CVE-2019-9511, 9512: frames that bring nothing end the connection at limit + 1`(frame: [UInt8]) {
+  let peer = Peer()
+  // A stream that has closed: what comes on it is ignored by nghttp2, which tells nobody.
+  peer.session.respondTrailersOnly(peer.open(1, end: true), trailersOnly)
+  _ = peer.drain()
+  #expect(controlFrames(peer, frame) == "too_many_control_frames")
+  #expect(peer.session.isOver)
+}
+
+@Test func `window given back for answers is no nuisance, however often`() {
+  let peer = Peer()
+  for index in 0..<1_000 as Range<Int32> {
+    _ = peer.owe(1 + 2 * index, bytes: 10)
+    for _ in 0..<10 { #expect(farewell(peer.ask(.windowUpdate(0, 1))) == nil) }
+  }
+}
+
+// MARK: Header lists
+
+@Test func `header lists past the limit end the connection at limit + 1`() {
+  let peer = Peer()
+  let words = onePast(peer, 50) {
+    peer.sink.stream(1 + 2 * ($0 - 1)).map { peer.session.respondTrailersOnly($0, trailersOnly) }
+    return [.headers(1 + 2 * $0, request(listBytes: 20_000))]
+  }
+  #expect(words == "too_many_large_header_lists")
+}
+
+/// A request whose header list counts so many bytes, in fields so small that one frame has room for them.
+private func request(listBytes: Int) -> [(String, String)] {
+  let small = [(String, String)](repeating: ("a", "b"), count: 300)
+  let used = (Frame.request + small).reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 32 }
+  return Frame.request + small + [("x", String(repeating: "y", count: listBytes - used - 33))]
+}
+
+@Test func `a header list at the ceiling is refused with a status, one byte past it ends the connection`() {
+  let peer = Peer { $0.budget.headerListBytesCeiling = 20_000 }
+  #expect(peer.ask(.headers(1, request(listBytes: 20_000))) == [])
+  #expect(peer.sink.stream(1)?.headersTooLarge == true)
+  #expect(farewell(peer.ask(.headers(3, request(listBytes: 20_001)))) == "header_list_bomb")
+}
+
+@Test func `CVE-2024-28182: a header block of one-byte references does not go on for ever`() {
+  let peer = Peer()
+  _ = peer.feed(Frame.indexed(1, fields: 16_384, ends: false).bytes)
+  #expect(farewell(peer.drain()) == "header_list_bomb")
+}
+
+@Test func `CVE-2024-28182: a header block in so many parts is taken, one part more ends the connection`() {
+  for (parts, words) in [(8, nil), (9, "too_many_continuations")] as [(Int, String?)] {
+    let peer = Peer()
+    let more = Frame.indexed(1, fields: 1, kind: .continuation, ends: false)
+    var frames = [Frame.headers(1)] + [Frame](repeating: more, count: parts)
+    frames[0].flags = 0
+    frames[parts].flags = Frame.endHeaders
+    #expect(peer.feed(frames.flatMap(\.bytes)))
+    #expect(farewell(peer.drain()) == words)
+    #expect(peer.sink.stream(1)?.headersComplete == (words == nil ? true : nil))
+  }
+}
+
+@Test func `CVE-2019-9516: fields without a name, which nghttp2 ignores, are counted all the same`() throws {
+  let peer = Peer()
+  let nameless = [(String, String)](repeating: ("", ""), count: 600)
+  peer.send(.headers(1, Frame.request + nameless[..<400]), .headers(3, Frame.request + nameless))
+  #expect(try #require(peer.sink.stream(1)).headersTooLarge == false)
+  #expect(try #require(peer.sink.stream(3)).headersTooLarge)
+}

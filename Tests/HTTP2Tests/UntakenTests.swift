@@ -1,0 +1,168 @@
+import Testing
+
+@testable import HTTP2
+
+private let limits = Untaken.Limits(stillMillis: 30, wholeMillis: 60)
+/// RFC 9113 6.5.2.
+private let initialWindow: UInt8 = 4
+
+@Test func `nothing is due where nothing waits`() {
+  var untaken = Untaken()
+  #expect(untaken.dueMillis(limits) == nil)
+  untaken.look(leftBytes: 0, takenBytes: 7, nowMillis: 5)
+  #expect(untaken.dueMillis(limits) == nil)
+}
+
+@Test func `what waits is due when it stood still for so long`() {
+  var untaken = Untaken()
+  untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 5)
+  untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 34)
+  #expect(untaken.dueMillis(limits) == 35)
+}
+
+@Test func `each byte taken begins the time of standing still anew, but not the whole`() {
+  var untaken = Untaken()
+  untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 5)
+  untaken.look(leftBytes: 8, takenBytes: 1, nowMillis: 25)
+  #expect(untaken.dueMillis(limits) == 55)
+  untaken.look(leftBytes: 7, takenBytes: 2, nowMillis: 45)
+  #expect(untaken.dueMillis(limits) == 65)
+}
+
+@Test func `what was added is no progress, what was taken is, though more waits than before`() {
+  var untaken = Untaken()
+  untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 0)
+  untaken.look(leftBytes: 20, takenBytes: 0, nowMillis: 10)
+  #expect(untaken.dueMillis(limits) == 30)
+  untaken.look(leftBytes: 20, takenBytes: 5, nowMillis: 20)
+  #expect(untaken.dueMillis(limits) == 50)
+}
+
+@Test func `once all is taken, what waits next has its own time`() {
+  var untaken = Untaken()
+  untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 0)
+  untaken.look(leftBytes: 0, takenBytes: 9, nowMillis: 29)
+  #expect(untaken.dueMillis(limits) == nil)
+  untaken.look(leftBytes: 9, takenBytes: 9, nowMillis: 100)
+  #expect(untaken.dueMillis(limits) == 130)
+}
+
+// MARK: Answers behind a client's windows
+
+@Test func `CVE-2019-9517: an answer that stands still is reset at its limit, and the connection lives`() {
+  let peer = Peer(settings: [(initialWindow, 0)])
+  let stream = peer.owe(1, bytes: 10)
+  _ = peer.drain()
+  #expect(peer.session.resetUntaken(nowMillis: 1_000) == 31_000)
+  #expect(peer.session.resetUntaken(nowMillis: 30_999) == 31_000)
+  #expect(peer.drain() == [])
+  #expect(peer.session.resetUntaken(nowMillis: 31_000) == nil)
+  #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
+  #expect(stream.isClosed && peer.sink.unsentBytes == 0)
+  #expect(peer.open(3).headersComplete)
+}
+
+@Test func `an answer that is taken byte by byte has its time too`() {
+  let peer = Peer(settings: [(initialWindow, 0)])
+  let stream = peer.owe(1, bytes: 100)
+  for second in 0..<60 as Range<Int64> {
+    #expect(peer.session.resetUntaken(nowMillis: second * 1_000) != nil, "second \(second)")
+    _ = peer.ask(.windowUpdate(1, 1))
+  }
+  #expect(!stream.isClosed && stream.unsentBytes == 40)
+  _ = peer.session.resetUntaken(nowMillis: 60_000)
+  #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
+}
+
+@Test func `the third answer that is left untaken ends the connection`() {
+  let peer = Peer(settings: [(initialWindow, 0)])
+  for id in [1, 3, 5] as [Int32] { _ = peer.owe(id, bytes: 10) }
+  _ = peer.drain()
+  _ = peer.session.resetUntaken(nowMillis: 0)
+  _ = peer.session.resetUntaken(nowMillis: 30_000)
+  #expect(peer.sink.takeUntakenResets() == 3)
+  #expect(peer.session.endedOver?.debugData == "too_many_untaken_answers")
+  #expect(peer.drain().contains { $0.kind == .goAway })
+  #expect(peer.session.isOver)
+}
+
+@Test func `two answers left untaken are forgiven`() {
+  let peer = Peer(settings: [(initialWindow, 0)])
+  for id in [1, 3] as [Int32] { _ = peer.owe(id, bytes: 10) }
+  _ = peer.session.resetUntaken(nowMillis: 0)
+  _ = peer.session.resetUntaken(nowMillis: 30_000)
+  #expect(peer.drain().map(\.kind) == [.reset, .reset])
+  #expect(!peer.session.isOver)
+}
+
+@Test func `bytes that wait are counted for the whole connection, until they are taken or nobody will take them`() {
+  let peer = Peer(settings: [(initialWindow, 6)])
+  _ = peer.owe(1, bytes: 10)
+  _ = peer.owe(3, bytes: 10)
+  #expect(peer.sink.unsentBytes == 20)
+  _ = peer.drain()
+  #expect(peer.sink.unsentBytes == 8)
+  _ = peer.ask(.windowUpdate(1, 4))
+  #expect(peer.sink.unsentBytes == 4)
+  peer.send(.reset(3))
+  #expect(peer.sink.unsentBytes == 0)
+}
+
+// MARK: What has begun and is not whole
+
+private let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+/// Feeds each piece at its time to a fresh reader, and returns since when something has begun after each.
+private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
+  var heads = FrameHeads(nowMillis: 0)
+  return pieces.map { piece in
+    unsafe piece.bytes.withUnsafeBytes { unsafe heads.read($0, nowMillis: piece.atMillis) { _ in } }
+    return heads.begunMillis
+  }
+}
+
+@Test func `a greeting has begun with the connection, and is whole after its SETTINGS`() {
+  let settings = Frame.settings([(initialWindow, 1)]).bytes
+  #expect(begun([(preface, 1), (Array(settings[..<10]), 2), (Array(settings[10...]), 3)]) == [0, 0, nil])
+}
+
+@Test func `a frame has begun with its first byte, and is whole with its last`() {
+  let greeting = preface + Frame.settings().bytes
+  let data = Frame.data(1, [1, 2, 3]).bytes
+  for cut in 1..<data.count {
+    let pieces = [(greeting, 1), (Array(data[..<cut]), 2), (Array(data[cut...]), 3)] as [([UInt8], Int64)]
+    #expect(begun(pieces) == [nil, 2, nil], "cut at \(cut)")
+  }
+}
+
+@Test func `a frame that follows another in the same bytes has begun with them`() {
+  let greeting = preface + Frame.settings().bytes
+  let data = Frame.data(1, [1, 2, 3]).bytes
+  #expect(begun([(greeting + [0], 1), (data.dropFirst() + [0, 0], 2), (data.dropFirst(2) + [], 3)]) == [1, 2, nil])
+}
+
+@Test func `a header block has begun with HEADERS, and is whole with the CONTINUATION that ends it`() {
+  let greeting = preface + Frame.settings().bytes
+  let parts = [
+    Frame.indexed(1, fields: 1, ends: false), .indexed(1, fields: 1, kind: .continuation, ends: false),
+    .indexed(1, fields: 1, kind: .continuation),
+  ]
+  let pieces = zip(parts, 2...4 as ClosedRange<Int64>).map { ($0.bytes, $1) }
+  #expect(begun([(greeting, 1)] + pieces) == [nil, 2, 2, nil])
+}
+
+@Test func `heads are the same however their bytes are cut`() {
+  let bytes = preface + Frame.settings([(initialWindow, 9)]).bytes + Frame.headers(1).bytes + Frame.unknown
+    + Frame.data(1, [1, 2], end: true).bytes + Frame.ping().bytes
+  for step in [1, 2, 5, 8, 9, 10, bytes.count] {
+    var heads = FrameHeads(nowMillis: 0)
+    var seen: [[Int]] = []
+    for start in stride(from: 0, to: bytes.count, by: step) {
+      unsafe Array(bytes[start..<min(start + step, bytes.count)]).withUnsafeBytes {
+        unsafe heads.read($0, nowMillis: 0) { seen.append([$0.length, Int($0.kind), Int($0.flags)]) }
+      }
+    }
+    #expect(seen.map { $0[1] } == [4, 1, 0xfa, 0, 6], "step \(step)")
+    #expect(seen.last == [8, 6, 0] && seen[3] == [2, 0, 1], "step \(step)")
+  }
+}

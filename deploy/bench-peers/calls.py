@@ -1,0 +1,87 @@
+"""Calls as bytes for h2load, and what a real client makes of each server's answers first."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from google.protobuf.message import Message
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1 import auth_service_pb2_grpc
+
+from h2load import Shot
+from servers import Server, Unmeasurable
+
+DEADLINE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Call:
+    """One that is sent again and again, and what every answer to it is."""
+
+    method: str
+    request: Message
+    answer: Message
+
+    def write(self, folder: Path) -> Shot:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / (self.method.rpartition("/")[2] + ".request")
+        path.write_bytes(frame(self.request))
+        return Shot(self.method, path, len(frame(self.answer)))
+
+
+def frame(message: Message) -> bytes:
+    data: bytes = message.SerializeToString()
+    return b"\0" + len(data).to_bytes(4, "big") + data
+
+
+SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+REGISTERED = auth.FetchProvidersResponse(
+    registered=True, provider_ids=["password", "google.com"], sign_in_methods=["password", "google.com"])
+
+
+def check() -> Call:
+    return Call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest(), SERVING)
+
+
+def fetch_providers(email: str) -> Call:
+    return Call("/latchkey.v1.AuthService/FetchProviders", auth.FetchProvidersRequest(email=email), REGISTERED)
+
+
+class Client:
+    """A stock client. h2load does not look at `grpc-status`, so this one asks each server before it is loaded."""
+
+    def __init__(self, server: Server, authority: Path) -> None:
+        self.title = server.title
+        credentials = grpc.ssl_channel_credentials(authority.read_bytes())
+        self.channel = grpc.secure_channel(f"localhost:{server.port}", credentials)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.channel.close()
+
+    def check(self) -> None:
+        self._need("Check", health_pb2_grpc.HealthStub(self.channel).Check(
+            health_pb2.HealthCheckRequest(), timeout=DEADLINE_SECONDS) == SERVING)
+
+    def fetch_providers(self, email: str) -> None:
+        self._need("FetchProviders", auth_service_pb2_grpc.AuthServiceStub(self.channel).FetchProviders(
+            auth.FetchProvidersRequest(email=email), timeout=DEADLINE_SECONDS) == REGISTERED)
+
+    def _need(self, what: str, right: bool) -> None:
+        if not right:
+            raise Unmeasurable(f"{self.title} answers {what} wrongly")
+
+
+def need_page(server: Server, call: Call, authority: Path) -> None:
+    """nghttpd speaks no gRPC: it has to send these bytes."""
+    address = f"https://localhost:{server.port}{call.method}"
+    answer = subprocess.run(["curl", "--silent", "--fail", "--http2", "--cacert", authority, address],
+                            capture_output=True, check=False)
+    if answer.stdout != frame(call.answer):
+        raise Unmeasurable(f"{server.title} does not send the page of {call.method}")

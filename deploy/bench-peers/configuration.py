@@ -1,0 +1,29 @@
+"""The server's configuration for measuring: one reactor and one hashing thread, for the one core that it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# The defaults of latchkeyd, said here because Argon2id alone is measured with the same.
+PASSWORD_MEMORY_KIB = 19_456
+PASSWORD_ITERATIONS = 2
+
+
+def text(port: int, store: Path, provider_port: int, metrics_port: int) -> str:
+    return f"""{{
+  listen: {{ address: "127.0.0.1", port: {port}, allow_unidentified: true }},
+  tls: {{ certificate_file: "server.pem", key_file: "server.key", client_certificates: "none" }},
+  store: {{ path: "{store}" }},
+  secrets: {{ master_key_file: "master.key" }},
+  tokens: {{ issuer: "https://localhost:{port}", audience: "bench" }},
+  unidentified: {{ fetch_by_email: true }},
+  providers: [{{ id: "google.com", issuers: ["https://accounts.google.com"], client_ids: ["google-client"],
+                algorithms: ["RS256"],
+                discovery_url: "https://127.0.0.1:{provider_port}/google/.well-known/openid-configuration" }}],
+  fetch: {{ ca_file: "authority.pem", allow_private_addresses: true }},
+  passwords: {{ memory_kib: {PASSWORD_MEMORY_KIB}, iterations: {PASSWORD_ITERATIONS}, workers: 1 }},
+  limits: {{ connections_per_address_max: 16384 }},
+  metrics: {{ address: "127.0.0.1", port: {metrics_port} }},
+  reactors: 1,
+}}
+"""

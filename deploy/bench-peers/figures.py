@@ -1,0 +1,83 @@
+"""What was measured, as values: figures in rounds, ratios between them, and the goals that they are held to."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How much was done for each second of the server's processor, and for each second of the clock."""
+
+    per_cpu_second: float
+    per_second: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One subject's figure in each round, and beside it what the clock says where the figure is one of CPU time."""
+
+    name: str
+    values: tuple[float, ...]
+    per_second: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(name: str, rates: list[Rate]) -> Series:
+        return Series(name, tuple(rate.per_cpu_second for rate in rates), tuple(rate.per_second for rate in rates))
+
+    def by_the_clock(self) -> Series:
+        return Series(self.name, self.per_second)
+
+    def by_cpu_time(self) -> Series:
+        return Series(self.name, self.values)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    median: float
+    least: float
+    most: float
+
+
+def ratio(own: Series, beside: Series) -> Ratio:
+    """Round by round, because the machine's mood is the same for both within a round only."""
+    if len(own.values) != len(beside.values):
+        raise ValueError(f"{own.name} has {len(own.values)} rounds and {beside.name} {len(beside.values)}")
+    ratios = [mine / theirs for mine, theirs in zip(own.values, beside.values)]
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios))
+
+
+@dataclass(frozen=True)
+class Goal:
+    must: float | None = None
+    aim: float | None = None
+    at_least: bool = True
+
+    def reaches(self, value: float) -> str:
+        """`aim`, `must`, or `missed`; nothing where no goal is set."""
+        for name, wanted in (("aim", self.aim), ("must", self.must)):
+            if wanted is not None and (value >= wanted if self.at_least else value <= wanted):
+                return name
+        return "" if self.must is None else "missed"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    beside: Series
+    goal: Goal = Goal()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of the table: a figure of ours, a goal of its own where it has one, and what stands beside it."""
+
+    what: str
+    own: Series
+    comparisons: tuple[Comparison, ...] = ()
+    goal: Goal = Goal()
+    digits: int = 0

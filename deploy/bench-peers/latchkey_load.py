@@ -1,0 +1,96 @@
+"""latchkey-load, run on the client's core: spreads its calls over many people and looks into every answer."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from figures import Rate
+from servers import Server, Unmeasurable
+
+# Longer than anything that is measured beside it.
+NOISE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Shape:
+    connections: int = 16
+    streams: int = 16
+
+
+@dataclass(frozen=True)
+class LatchkeyLoad:
+    program: Path
+    authority: Path
+
+    def throughput(self, server: Server, workload: str, seconds: int, options: list[str],
+                   shape: Shape = Shape()) -> Rate:
+        """A closed loop. What is prepared before it (sessions, say) is not counted."""
+        with self._run(server, workload, seconds, shape, options) as run:
+            before = server.cpu_seconds()
+            for line in run.lines():
+                if line.startswith("prepared "):
+                    before = server.cpu_seconds()
+            spent = server.cpu_seconds() - before
+            report = run.report()
+            return Rate(report["ok"] / spent, report["calls_per_second"])
+
+    def p99_millis(self, server: Server, workload: str, seconds: int, per_second: int, options: list[str]) -> float:
+        """Of an open loop: a call counts from when it was due, also where it could not be sent then."""
+        with self._run(server, workload, seconds, Shape(), ["--rate", str(per_second), *options]) as run:
+            list(run.lines())
+            return float(run.report()["calls"][0]["micros"]["p99"]) / 1000
+
+    @contextmanager
+    def beside(self, server: Server, workload: str, options: list[str], shape: Shape) -> Iterator[None]:
+        """A closed loop from before the body begins until it has ended; its answers are looked at too."""
+        with self._run(server, workload, NOISE_SECONDS, shape, options) as run:
+            # The first line of progress comes after its first second.
+            next(line for line in run.lines() if "calls/s" in line)
+            yield
+            run.process.send_signal(signal.SIGTERM)
+            list(run.lines())
+            run.report()
+
+    @contextmanager
+    def _run(self, server: Server, workload: str, seconds: int, shape: Shape, options: list[str]) -> Iterator[_Run]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "report.json"
+            process = subprocess.Popen(
+                [self.program, workload, "--target", f"localhost:{server.port}", "--ca", self.authority,
+                 "--connections", str(shape.connections), "--streams", str(shape.streams), "--duration", str(seconds),
+                 "--warm-up", "0", "--json", file, *options],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            try:
+                yield _Run(process, file, f"{server.title}, {workload}")
+            finally:
+                process.kill()
+                process.wait()
+
+
+@dataclass
+class _Run:
+    process: subprocess.Popen[str]
+    file: Path
+    name: str
+    said: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """What it says while it runs; at their end it has ended."""
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.said.append(line)
+            yield line
+
+    def report(self) -> dict[str, Any]:
+        if self.process.wait() != 0:
+            raise Unmeasurable(f"{self.name}: latchkey-load failed: {''.join(self.said[-3:])}")
+        report: dict[str, Any] = json.loads(self.file.read_text())
+        return report

@@ -1,0 +1,38 @@
+"""On what it was measured: processor, kernel, and the versions of everything that took part."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+# Programs that say their version, and Debian packages of libraries that do not.
+PROGRAMS = (("swift", "--version"), ("openssl", "version"), ("h2load", "--version"), ("go", "version"))
+PACKAGES = ("libgrpc++-dev", "golang-google-grpc-dev", "libsqlite3-0", "libsodium23")
+
+
+def describe(rounds: int, seconds: int) -> dict[str, str]:
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    versions = [first_line(*program) for program in PROGRAMS] + [package(name) for name in PACKAGES]
+    return {
+        "Machine": f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
+                   f"load average {os.getloadavg()[2]:.1f} over 15 minutes",
+        "Versions": ", ".join(version for version in versions if version),
+        "Rounds": f"{rounds} of {seconds} s",
+    }
+
+
+def first_line(*command: str) -> str:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return (result.stdout or result.stderr).strip().splitlines()[0]
+
+
+def package(name: str) -> str:
+    run = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}", name], capture_output=True, text=True,
+                         check=False)
+    return run.stdout

@@ -1,0 +1,24 @@
+"""The rows of the table, in its order; each measures by a stand and answers with what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from figures import Finding
+from rows import handshakes, memory, refresh, roads, sign_in, start
+from stand import Stand
+
+Row = Callable[[Stand], list[Finding]]
+
+ROWS: dict[str, Row] = {
+    "check": roads.check,
+    "fetch": roads.fetch,
+    "sign-in-token": sign_in.by_id_token,
+    "sign-in-password": sign_in.by_password,
+    "latency": sign_in.latency_beside,
+    "refresh": refresh.refresh,
+    "growth": roads.growth,
+    "handshakes": handshakes.handshakes,
+    "memory": memory.memory,
+    "start": start.start,
+}

@@ -1,0 +1,49 @@
+"""Refresh, one durable change a call, against the same change made by SQLite alone."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+
+import bounds
+import metrics
+from figures import Comparison, Finding, Goal, Rate
+from stand import LATCHKEY, Stand, need
+
+CALLERS = 256
+COMMITS = "latchkey_store_commit_changes_count"
+CHANGES = "latchkey_store_commit_changes_sum"
+
+
+def refresh(stand: Stand) -> list[Finding]:
+    """In each round SQLite alone makes as many changes a commit as the server just did, in a copy of its file."""
+    server, seconds = stand.server(LATCHKEY), stand.options.seconds
+    callers = ["--prepare", str(CALLERS)]
+    # The copy has to have the sessions of this many callers.
+    stand.load.throughput(server, "refresh", 1, callers)
+    store = stand.stores.copy_of_working("bare.db")
+    batches: list[int] = []
+
+    def call() -> Rate:
+        before = metrics.read(stand.metrics_port)
+        rate = stand.load.throughput(server, "refresh", seconds, callers)
+        after = metrics.read(stand.metrics_port)
+        commits = after[COMMITS] - before[COMMITS]
+        need(commits > 0, "Latchkey counts no commits")
+        batches.append(max(1, round((after[CHANGES] - before[CHANGES]) / commits)))
+        return rate
+
+    def change() -> Rate:
+        return bounds.session_updates(
+            stand.tools / "session_updates", stand.options.server_core, store, batches[-1], seconds)
+
+    own, alone = stand.turns({LATCHKEY: call, "SQLite alone": change}).values()
+    stand.stores.remove(store)
+    alone = replace(alone, name=f"SQLite alone, {round(statistics.median(batches))} changes a commit")
+    what = f"Refresh by {CALLERS} callers, calls per"
+    # A commit waits for the disk, and the signature of a token costs more than the whole change of its row: so the goal
+    # is one of the clock, and CPU time stands beside it.
+    return [
+        Finding(f"{what} second", own.by_the_clock(), (Comparison(alone.by_the_clock(), Goal(0.4, 0.7)),)),
+        Finding(f"{what} CPU-second", own.by_cpu_time(), (Comparison(alone.by_cpu_time()),)),
+    ]
