@@ -28,6 +28,16 @@ func system(_ name: String, _ package: String) -> Target {
   .systemLibrary(name: "C" + name, path: "Sources/C/" + name, pkgConfig: package)
 }
 
+/// libFuzzer brings the `main` of this program, and is there only in builds that deploy/fuzz makes.
+let fuzzer: [Target] =
+  Context.environment["LATCHKEY_FUZZ"] == nil
+  ? []
+  : [
+    .executableTarget(
+      name: "latchkey-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver",
+      swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])])
+  ]
+
 let package = Package(
   name: "latchkey",
   products: [
@@ -36,13 +46,14 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   ],
   targets: [
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
         "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Logging", package: "swift-log"),
+        .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
       ],
       swiftSettings: swift),
     .executableTarget(
@@ -54,6 +65,7 @@ let package = Package(
     module("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
       "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
+      .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
     module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"]),
@@ -98,8 +110,17 @@ let package = Package(
     tests("Server", [
       "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
       "Store", .product(name: "Logging", package: "swift-log"),
+      .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "Server", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+        "Crypto", "Text", "Store",
+      ],
+      path: "Tests/Fuzz/Targets", swiftSettings: swift),
+    .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
-  ],
+  ] + fuzzer,
   swiftLanguageModes: [.v6]
 )

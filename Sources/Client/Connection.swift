@@ -193,8 +193,8 @@ public final class Connection {
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
     case .closed: close("the server ended the handshake")
+    case .tooManyKeyUpdates: close("the server changes its keys without end")
     case .failed(let why): close("the handshake failed: " + (channel.refusal ?? why))
-    case .tooManyKeyUpdates: close("too many key updates")
     }
   }
 
@@ -272,8 +272,8 @@ public final class Connection {
         readWantsWrite = true
         return driver.touch(self)
       case .closed: return close("the server closed the connection")
+      case .tooManyKeyUpdates: return close("the server changes its keys without end")
       case .failed(let why): return close("the connection failed: \(why)")
-      case .tooManyKeyUpdates: return close("too many key updates")
       }
     }
     driver.leaveOver(self)
@@ -328,8 +328,8 @@ public final class Connection {
         writeWantsRead = true
         return watch(read: true, write: false)
       case .closed: return close("the server closed the connection")
+      case .tooManyKeyUpdates: return close("the server changes its keys without end")
       case .failed(let why): return close("the connection failed: \(why)")
-      case .tooManyKeyUpdates: return close("too many key updates")
       }
     }
     // Streams that closed while frames were sent are reported now.

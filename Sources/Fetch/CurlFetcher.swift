@@ -41,6 +41,9 @@ package final class CurlFetcher: HTTPSFetching {
     }
   }
 
+  /// Fetches that wait for their turn.
+  package var waitingCount: Int { inbox.waitingCount }
+
   /// Ends what is under way with `.closed` and returns when the thread is gone. Later fetches are `.closed` too.
   package func close() {
     inbox.close()
@@ -126,6 +129,8 @@ final class Inbox: Sendable {
       return (state.requests, state.closing)
     }
   }
+
+  var waitingCount: Int { state.withLock { $0.requests.count + $0.heldBack } }
 
   func report(heldBack: Int) { state.withLock { $0.heldBack = heldBack } }
 

@@ -5,6 +5,7 @@ struct FrameHeads {
     var length: Int
     var kind: UInt8
     var flags: UInt8
+    var stream: Int32
   }
 
   private static let prefaceBytes = 24
@@ -16,6 +17,8 @@ struct FrameHeads {
   private var bytesLeft = prefaceBytes
   /// Length, type and flags of a head, as far as it has come.
   private var head: UInt64 = 0
+  /// The stream's id behind them, as far as it has come.
+  private var stream: UInt32 = 0
   private var headBytesRead = 0
   /// A header block goes on in CONTINUATION frames.
   private var blockIsOpen = false
@@ -27,8 +30,8 @@ struct FrameHeads {
 
   init(nowMillis: Int64) { begunMillis = nowMillis }
 
-  /// Passes each head to `body` as soon as it is whole.
-  mutating func read(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64, _ body: (Head) -> Void) {
+  /// Passes each head to `body` as soon as it is whole, with where it begins (below 0: in what was read before).
+  mutating func read(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64, _ body: (Head, Int) -> Void) {
     var at = 0
     var wasWhole = begunMillis == nil
     while at < bytes.count {
@@ -39,7 +42,7 @@ struct FrameHeads {
       } else {
         unsafe at += readHead(bytes, from: at)
         guard headBytesRead == FrameHeads.headBytes else { continue }
-        body(begin())
+        body(begin(), at - FrameHeads.headBytes)
       }
       if isWhole { wasWhole = true }
     }
@@ -56,22 +59,28 @@ struct FrameHeads {
   private mutating func readHead(_ bytes: UnsafeRawBufferPointer, from at: Int) -> Int {
     if headBytesRead == 0, bytes.count - at >= FrameHeads.headBytes {
       head = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self)) >> 24
+      stream = unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: at + 5, as: UInt32.self))
       headBytesRead = FrameHeads.headBytes
       return FrameHeads.headBytes
     }
-    // The stream's id, which nobody asks for, are its last four bytes.
-    if headBytesRead < FrameHeads.headBytes - 4 { head = unsafe head << 8 | UInt64(bytes[at]) }
+    if headBytesRead < FrameHeads.headBytes - 4 {
+      head = unsafe head << 8 | UInt64(bytes[at])
+    } else {
+      stream = unsafe stream << 8 | UInt32(bytes[at])
+    }
     headBytesRead += 1
     return 1
   }
 
   private mutating func begin() -> Head {
     let read = Head(
-      length: Int(head >> 16), kind: UInt8(truncatingIfNeeded: head >> 8), flags: UInt8(truncatingIfNeeded: head))
+      length: Int(head >> 16), kind: UInt8(truncatingIfNeeded: head >> 8), flags: UInt8(truncatingIfNeeded: head),
+      // The first bit is reserved.
+      stream: Int32(truncatingIfNeeded: stream & 0x7fff_ffff))
     if read.kind == FrameHeads.headers || read.kind == FrameHeads.continuation {
       blockIsOpen = read.flags & FrameHeads.endHeaders == 0
     }
-    (head, headBytesRead, bytesLeft, isGreeted) = (0, 0, read.length, true)
+    (head, stream, headBytesRead, bytesLeft, isGreeted) = (0, 0, 0, read.length, true)
     return read
   }
 }

@@ -15,6 +15,7 @@ internal import CNghttp2
 @safe package final class Session {
   package let sink: Sink
   private let session: OpaquePointer
+  private let memory: SessionMemory
   private let limits: SessionLimits
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
@@ -25,11 +26,13 @@ internal import CNghttp2
   package private(set) var endedOver: Fault?
 
   /// Fails only where memory does.
-  package init?(_ limits: SessionLimits, nowMillis: Int64) {
+  /// - Parameter buffers: of this thread; without them the frame that is sent is kept where malloc likes.
+  package init?(_ limits: SessionLimits, _ buffers: FrameBuffers? = nil, nowMillis: Int64) {
     self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
-    guard let session = unsafe Session.make(sink, limits) else { return nil }
+    memory = SessionMemory(buffers)
+    guard let session = unsafe Session.make(sink, limits, memory) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -64,10 +67,25 @@ internal import CNghttp2
       terminate(fault)
       return true
     }
-    let fed = unsafe nghttp2_session_mem_recv(
-      session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    var (isAlive, fed) = (true, 0)
+    // What is before such a frame is fed first, so that it is judged by what the connection has become.
+    for frame in sink.takeDoubtful() where isAlive {
+      let start = max(fed, frame.start)
+      isAlive = unsafe receive(bytes[fed..<start])
+      fed = start
+      sink.beganFrame(kind: NGHTTP2_DATA.rawValue, frame.stream)
+    }
+    if isAlive { isAlive = unsafe receive(bytes[fed...]) }
     if let fault = sink.fault { terminate(fault) }
-    return fed == bytes.count
+    return isAlive
+  }
+
+  private func receive(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes)
+    guard unsafe !bytes.isEmpty else { return true }
+    let received = unsafe nghttp2_session_mem_recv(
+      session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    return received == bytes.count
   }
 
   /// Since when the greeting, a header block or a frame has begun and is not whole; nil: none is under way.
@@ -260,7 +278,7 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink, _ limits: SessionLimits) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ limits: SessionLimits, _ memory: SessionMemory) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
     defer {
@@ -279,10 +297,13 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
-    unsafe nghttp2_option_set_max_continuations(option, limits.budget.continuationsPerBlockMax)
+    // Behind our own count of frames: nghttp2 counts each time that it is fed a part of a frame's head, of nine bytes.
+    unsafe nghttp2_option_set_max_continuations(option, 9 * (limits.budget.continuationsPerBlockMax + 1))
+    // What may still come on closed streams is told by `ClosedStreams`.
+    unsafe nghttp2_option_set_no_closed_streams(option, 1)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
-    guard unsafe nghttp2_session_server_new2(&session, callbacks, context, option) == 0 else { return nil }
+    guard unsafe lk_session_new(&session, callbacks, context, option, memory.handle) == 0 else { return nil }
     return unsafe session
   }
 }
@@ -294,6 +315,7 @@ package struct ErrorCode: RawRepresentable, Hashable, Sendable {
   package static let noError = ErrorCode(rawValue: 0)
   package static let protocolError = ErrorCode(rawValue: 1)
   package static let internalError = ErrorCode(rawValue: 2)
+  package static let streamClosed = ErrorCode(rawValue: 5)
   package static let refusedStream = ErrorCode(rawValue: 7)
   package static let cancel = ErrorCode(rawValue: 8)
   package static let enhanceYourCalm = ErrorCode(rawValue: 11)

@@ -28,22 +28,24 @@ internal import CNghttp2
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  /// CONTINUATION frames of it.
   private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
-  /// The highest id so far; -1: none.
-  package private(set) var lastID: Int32 = -1
-  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). nghttp2 would ignore a HEADERS on one in
-  /// silence.
-  private var passedOver: [ClosedRange<Int32>] = []
+  private var closedStreams: ClosedStreams
+  /// DATA that has come in on streams that may have closed, and where in what was read it begins.
+  private var doubtful: [(start: Int, stream: Int32)] = []
+  /// A stream is reset by what has been read and is not yet fed.
+  private var resetIsAhead = false
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     self.nowMillis = nowMillis
     budget = Budget(limits.budget)
+    closedStreams = ClosedStreams(streamsMax: limits.streamsMax)
   }
 
   /// Hands out what is new; a stream is listed again when more of it comes.
@@ -69,6 +71,9 @@ internal import CNghttp2
   }
 
   package func stream(_ id: Int32) -> Stream? { streams[id] }
+
+  /// The highest id so far; -1: none.
+  package var lastID: Int32 { closedStreams.lastID }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
 
@@ -113,7 +118,7 @@ internal import CNghttp2
   // MARK: Events
 
   /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
-  func met(_ head: FrameHeads.Head) {
+  func met(_ head: FrameHeads.Head, start: Int) {
     switch UInt32(head.kind) {
     case NGHTTP2_HEADERS.rawValue: continuations = 0
     case NGHTTP2_CONTINUATION.rawValue:
@@ -122,26 +127,28 @@ internal import CNghttp2
     case NGHTTP2_DATA.rawValue where head.length > 0: break
     default: spend(.controlFrame)
     }
-  }
-
-  /// A frame's head was read. Streams may not be opened in any other order than that of their ids.
-  func beganFrame(_ header: nghttp2_frame_hd) {
-    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, header.stream_id < lastID, fault == nil else { return }
-    if passedOver.contains(where: { $0.contains(header.stream_id) }) {
-      fault = Fault(code: .protocolError, debugData: "stream_id_going_back")
+    switch UInt32(head.kind) {
+    case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
+    // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
+    case NGHTTP2_DATA.rawValue where resetIsAhead || (head.stream <= lastID && streams[head.stream] == nil):
+      doubtful.append((start, head.stream))
+    default: break
     }
   }
 
-  private func noteOrder(_ id: Int32) {
-    // An honest client passes over none; what a dishonest one passed over long ago may be forgotten.
-    let rangesMax = 16
-    if id > lastID + 2 { passedOver.append(lastID + 2...id - 2) }
-    if passedOver.count > rangesMax { passedOver.removeFirst() }
-    lastID = id
+  func takeDoubtful() -> [(start: Int, stream: Int32)] {
+    resetIsAhead = false
+    defer { doubtful = [] }
+    return doubtful
+  }
+
+  /// A frame begins.
+  func beganFrame(kind: UInt32, _ id: Int32) {
+    if fault == nil, streams[id] == nil { fault = closedStreams.fault(kind: kind, id) }
   }
 
   func began(_ id: Int32) {
-    noteOrder(id)
+    closedStreams.opened(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
       // Before it has seen our SETTINGS a client cannot know better.
@@ -150,6 +157,7 @@ internal import CNghttp2
       submitted(
         unsafe nghttp2_submit_rst_stream(
           session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
+      closedStreams.reset(id)
       return
     }
     budget.earnControlFrames(limits.budget.controlFramesPerCall)
@@ -161,12 +169,18 @@ internal import CNghttp2
 
   func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     unsafe block.append(name: name, value: value, within: limits)
-    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
+    boundBlock()
   }
 
   func ignoredField(nameBytes: Int, valueBytes: Int) {
     block.ignore(nameBytes: nameBytes, valueBytes: valueBytes, within: limits)
-    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
+    boundBlock()
+  }
+
+  private func boundBlock() {
+    let isBomb = block.listBytes > limits.budget.headerListBytesCeiling
+      || block.fieldsMet > limits.budget.headerFieldsCeiling
+    if isBomb { spend(.headerBomb) }
   }
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
@@ -194,7 +208,9 @@ internal import CNghttp2
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { settingsAcknowledged = true }
     case NGHTTP2_PRIORITY.rawValue: spend(.priority)
     case NGHTTP2_RST_STREAM.rawValue:
-      if let stream = streams[header.stream_id], !stream.answered { spend(.unfinishedReset) }
+      guard let stream = streams[header.stream_id] else { break }
+      stream.isReset = true
+      if !stream.answered { spend(.unfinishedReset) }
     case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
     default: break
     }
@@ -248,6 +264,7 @@ internal import CNghttp2
     guard let stream = streams.removeValue(forKey: id) else { return }
     streamCount -= 1
     stream.closedWith = ErrorCode(rawValue: code)
+    if !stream.ended, !stream.isReset { closedStreams.reset(id) }
     unsentBytes -= stream.dropUnsent()
     // Bytes nobody will take any more must not hold the connection's window.
     if !stream.body.isEmpty {
@@ -261,7 +278,7 @@ internal import CNghttp2
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe withSink(context) { unsafe $0.beganFrame(header!.pointee) }
+      unsafe withSink(context) { unsafe $0.beganFrame(kind: UInt32(header!.pointee.type), header!.pointee.stream_id) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
@@ -272,12 +289,15 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _, _, name, nameBytes, value, valueBytes, _, context in
+      var isFaulty = false
       unsafe withSink(context) {
         unsafe $0.field(
           name: UnsafeBufferPointer(start: name, count: nameBytes),
           value: UnsafeBufferPointer(start: value, count: valueBytes))
+        isFaulty = $0.fault != nil
       }
-      return 0
+      // Nobody asks for the rest of the block: nghttp2 reads it without calling.
+      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in
@@ -297,8 +317,12 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
       _, _, _, nameBytes, _, valueBytes, _, context in
-      unsafe withSink(context) { $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes) }
-      return 0
+      var isFaulty = false
+      unsafe withSink(context) {
+        $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes)
+        isFaulty = $0.fault != nil
+      }
+      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
       unsafe withSink(context) { $0.closed(id, code) }

@@ -26,6 +26,13 @@ internal import Synchronization
     unsafe lock.deallocate()
   }
 
+  /// Letters and jobs that the reactor has yet to take. From any thread.
+  package var count: Int {
+    unsafe pthread_mutex_lock(lock)
+    defer { unsafe pthread_mutex_unlock(lock) }
+    return letters.count + jobs.count
+  }
+
   /// Called from any thread.
   package func post(_ letter: Letter) {
     unsafe pthread_mutex_lock(lock)

@@ -1,7 +1,7 @@
 // Reactor: threads that wait.
 //
 // Owns: the epoll loop and its turn, tickets, timers, the mailbox and task executor by which other threads reach a
-// reactor, bounded workers for slow computing, the clock.
+// reactor, bounded workers for slow computing, tallies that one thread writes, plain sockets, the clock.
 // Does not own: what a socket says (TLS), whose turn it is among connections (Server).
 // Read next: Mailbox.swift, then Server/Connection.swift, which is what a turn does.
 
@@ -27,14 +27,16 @@ package final class Reactor<Driver: ReactorDriver> {
   private let mailbox: Mailbox<Driver.Letter>
   private var timers = Timers()
   private var stopped = false
-  /// Monotonic milliseconds, read once a turn.
+  /// Monotonic, read once a turn, when it wakes.
+  package private(set) var nowNanos: Int64
   package private(set) var nowMillis: Int64
 
   package init(mailbox: Mailbox<Driver.Letter>) throws {
     epoll = lk_epoll_create()
     guard epoll >= 0 else { throw SystemError(code: -epoll, call: "epoll_create1") }
     self.mailbox = mailbox
-    nowMillis = lk_monotonic_millis()
+    nowNanos = lk_monotonic_nanos()
+    nowMillis = nowNanos / 1_000_000
     try control(LK_ADD, mailbox.wakeDescriptor, read: true, write: false, Ticket.wake)
   }
 
@@ -73,7 +75,8 @@ package final class Reactor<Driver: ReactorDriver> {
       let timeout = idle ? timers.sleepMillis(from: lk_monotonic_millis()) : 0
       let count = unsafe lk_epoll_wait(epoll, ready.baseAddress, Int32(most), timeout)
       precondition(count >= 0, "epoll_wait can fail only through a mistake of ours: errno \(-count)")
-      nowMillis = lk_monotonic_millis()
+      nowNanos = lk_monotonic_nanos()
+      nowMillis = nowNanos / 1_000_000
       for index in 0..<Int(count) {
         let event = unsafe ready[index]
         if event.ticket == Ticket.wake.packed {

@@ -2,12 +2,15 @@ internal import CLinux
 internal import Synchronization
 
 /// A named operating-system thread that runs `body` once. Nobody joins it: who needs its end is told by the body.
-package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
+/// `niceness` keeps it behind threads of less when both want the same core.
+package func startThread(named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
   final class Box {
     let name: String
+    let niceness: Int32
     let body: @Sendable () -> Void
-    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    init(_ name: String, _ niceness: Int32, _ body: @escaping @Sendable () -> Void) {
       self.name = name
+      self.niceness = niceness
       self.body = body
     }
   }
@@ -18,10 +21,11 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
   // Swift frames are not small and password hashing allocates none of its memory here.
   unsafe pthread_attr_setstacksize(&attributes, 2 << 20)
   var thread = pthread_t()
-  let context = unsafe Unmanaged.passRetained(Box(name, body)).toOpaque()
+  let context = unsafe Unmanaged.passRetained(Box(name, niceness, body)).toOpaque()
   let result = unsafe pthread_create(&thread, &attributes, { raw in
     let box = unsafe Unmanaged<Box>.fromOpaque(raw!).takeRetainedValue()
     unsafe lk_name_thread(box.name)
+    if box.niceness != 0 { lk_be_nice(box.niceness) }
     box.body()
     return nil
   }, context)
@@ -59,6 +63,9 @@ package func wallMillis() -> Int64 { lk_wall_millis() }
 
 /// Milliseconds of a clock that never goes back.
 package func monotonicMillis() -> Int64 { lk_monotonic_millis() }
+
+/// Nanoseconds of the same.
+package func monotonicNanos() -> Int64 { lk_monotonic_nanos() }
 
 /// For descriptors that no owner closes.
 package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }

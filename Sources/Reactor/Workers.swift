@@ -19,8 +19,7 @@ package final class Workers: Sendable {
   package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
     self.queueMax = queueMax
     for index in 0..<count {
-      startThread(named: "\(name)-\(index)") { [self] in
-        lk_be_nice(niceness)
+      startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
         while let work = next() { work() }
       }
     }

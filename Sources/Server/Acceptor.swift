@@ -12,20 +12,16 @@ final class Acceptor: ReactorDriver {
   private let reactor: Reactor<Acceptor>
   private let listening: Listening
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
-  private let census: Census
-  private let limits: Limits
-  private let log: Log
+  private let shared: Shared
   private var paused = false
 
   init(
     _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
-    census: Census, limits: Limits, log: Log
+    shared: Shared
   ) throws {
     self.listening = listening
     self.workers = workers
-    self.census = census
-    self.limits = limits
-    self.log = log
+    self.shared = shared
     reactor = try Reactor(mailbox: mailbox)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
   }
@@ -54,13 +50,14 @@ final class Acceptor: ReactorDriver {
       case .none: return
       case .gone: continue
       case .exhausted: return pause()
-      case .turnedAway(let address): log.reached(.descriptors, address)
+      case .turnedAway(let address): shared.reached(.descriptors, address)
       case .connection(let descriptor, let address):
-        if let limit = census.enter(address, nowMillis: reactor.nowMillis) {
-          log.reached(limit, address)
+        if let limit = shared.census.enter(address, nowMillis: reactor.nowMillis) {
+          shared.reached(limit, address)
           closeDescriptor(descriptor)
           continue
         }
+        shared.metrics.accepts()
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
         worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
@@ -69,7 +66,7 @@ final class Acceptor: ReactorDriver {
   }
 
   private func leastLoaded() -> (mailbox: Mailbox<WorkerLetter>, load: Load)? {
-    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < limits.newcomersPerReactorMax }
+    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < shared.limits.newcomersPerReactorMax }
       .min { $0.load.connections.load(ordering: .relaxed) < $1.load.connections.load(ordering: .relaxed) }
   }
 

@@ -44,6 +44,8 @@ final class Connection {
   var streamingCalls = 0
   /// Those of them that a drain waits for.
   var holdingCalls = 0
+  /// As the meter has them.
+  var meteredStreams = 0
   /// Its reactor has yet to look at it.
   var isNewcomer = true
   /// Bytes kept for messages that are not whole, of all calls.
@@ -87,7 +89,10 @@ final class Connection {
       case .name(let name): certificateName = name
       case .unusable: certificateName = ""
       }
-      guard let session = Session(worker.limits.session, nowMillis: worker.nowMillis) else { return close() }
+      worker.metrics.handshake(channel.isResumed ? .resumed : .full)
+      guard let session = Session(worker.limits.session, worker.frameBuffers, nowMillis: worker.nowMillis) else {
+        return close()
+      }
       self.session = session
       scheduleLife()
       watch(read: true, write: false)
@@ -95,8 +100,11 @@ final class Connection {
       worker.queueRead(self)
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
-    case .closed, .tooManyKeyUpdates: close()
+    case .closed, .tooManyKeyUpdates:
+      worker.metrics.handshake(.closed)
+      close()
     case .failed(let why):
+      worker.metrics.handshake(.failed(channel.fault ?? .other))
       worker.log.debug("handshake failed", ["address": address, "why": why])
       close()
     }
@@ -151,49 +159,72 @@ final class Connection {
   private func leavesTooMuch(_ session: Session) -> Bool {
     let socketIsFull = unsentBytes > 0 && unsentBytes + session.sink.unsentBytes > worker.limits.unsentBytesMax
     guard socketIsFull || session.queuedFrames > worker.limits.queuedFramesMax else { return false }
-    worker.log.reached(.unreadFrames, address)
+    worker.reached(.unreadFrames, on: self)
     return true
   }
 
-  /// Looks at what nghttp2 reported; returns how many calls began.
+  /// Looks at what nghttp2 reported, until so many calls have begun; returns how many have.
   private func process(_ session: Session, callsMax: Int) -> Int {
-    var begun = 0
+    var callsLeft = callsMax
     let touched = session.sink.takeTouched()
     for (index, stream) in touched.enumerated() {
-      if stream.call == nil, stream.headersComplete, !stream.isClosed, !stream.answered {
-        guard begun < callsMax else {
-          session.sink.touchAgain(touched[index...])
-          worker.queueRead(self)
-          break
-        }
-        begun += 1
+      let isNew = stream.call == nil && stream.headersComplete && !stream.isClosed && !stream.answered
+      if isNew, callsLeft > 0 {
+        callsLeft -= 1
         begin(stream, session)
         stream.dropHeaders()
+      } else if isNew {
+        waitForTurn(touched[index...], session)
+        break
       }
       guard let call = stream.call as? ServerCall else { continue }
-      guard !stream.isClosed else {
+      if stream.isClosed {
         ended(call)
-        continue
+      } else if call.isStreaming {
+        if callsLeft > 0 { callsLeft -= converse(call, messagesMax: callsLeft, session) }
+        guard callsLeft > 0 else {
+          waitForTurn(touched[index...], session)
+          break
+        }
+      } else {
+        take(stream.takeBody(), of: call, session)
       }
-      let body = stream.takeBody()
-      session.consumed(stream, bytes: body.count)
-      guard call.stage == .receiving else { continue }
-      follow(call, call.received(body, ended: stream.ended), session)
-      recount(call, session)
     }
     if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
-    for _ in 0..<session.sink.takeRefusedStreams() { worker.log.reached(.streams, address) }
+    meterStreams(session.sink)
+    for _ in 0..<session.sink.takeRefusedStreams() { worker.reached(.streams, on: self) }
     if session.sink.lastID > worker.limits.session.streamIDMax { runOut() }
-    return begun
+    return callsMax - callsLeft
+  }
+
+  private func waitForTurn(_ streams: ArraySlice<HTTP2.Stream>, _ session: Session) {
+    session.sink.touchAgain(streams)
+    worker.queueRead(self)
+  }
+
+  private func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
+    session.consumed(call.stream, bytes: body.count)
+    guard call.stage == .receiving else { return }
+    follow(call, call.received(body, ended: call.stream.ended && call.stream.body.isEmpty), session)
+    recount(call, session)
+  }
+
+  /// Gives a streaming call what came for it, in parts, until they held so many messages; returns how many they held.
+  private func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
+    let before = call.messagesReceived
+    repeat {
+      take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
+    } while !call.stream.body.isEmpty && call.messagesReceived - before < messagesMax
+    return call.messagesReceived - before
   }
 
   private func begin(_ stream: HTTP2.Stream, _ session: Session) {
     if stream.headersTooLarge {
-      worker.log.reached(.headerList, address)
+      worker.reached(.headerList, on: self)
       return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
     }
     guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
-      worker.log.reached(.unsentBytes, address)
+      worker.reached(.unsentBytes, on: self)
       return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
     }
     var reader = HeadReader()
@@ -208,16 +239,19 @@ final class Connection {
     }
     do {
       let caller = try admitted(head, to: method)
-      let call = ServerCall(stream, head, method, caller, address: address, nowMillis: worker.nowMillis)
-      try call.admit(methodNumber: number)
+      let call = ServerCall(
+        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+      try call.admit()
       if call.isStreaming {
         guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
-          worker.log.reached(.streamingCalls, address)
-          return refuse(stream, Refusal(.resourceExhausted, "too many streaming calls on one connection"), session)
+          worker.reached(.streamingCalls, on: self)
+          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
+          return refuse(stream, refusal, session, method: number)
         }
         streamingCalls += 1
       }
       callCount += 1
+      worker.meter.began(number)
       if call.holdsDrain { holdingCalls += 1 }
       stream.call = call
       life.used(nowMillis: worker.nowMillis)
@@ -226,7 +260,10 @@ final class Connection {
         finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
       }
     } catch {
-      session.respondTrailersOnly(stream, Replies.trailersOnly(Failures.status(of: error, arena: worker.arena)))
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      worker.meter.refused(number, status.code)
+      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
     }
   }
 
@@ -245,9 +282,11 @@ final class Connection {
     switch step {
     case .wait: break
     case .refuse(let refusal):
-      call.stage = .answered
-      if refusal.status.code == .resourceExhausted { worker.log.reached(.messageBytes, address) }
-      refuse(call.stream, refusal, session)
+      if refusal.status.code == .resourceExhausted { worker.reached(.messageBytes, on: self) }
+      // A streaming call may have begun its answer: then only the trailers are left to say it.
+      guard !call.headSent else { return finish(call, refusal.status, session) }
+      settle(call, refusal.status.code)
+      say(refusal, on: call.stream, session)
     case .ready(let message):
       call.stage = .ready
       worker.decideLater(self, call, message)
@@ -255,7 +294,13 @@ final class Connection {
     }
   }
 
-  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session) {
+  /// A call that ends with its head. `method`: nil where it is none of ours.
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
+    worker.meter.refused(method, refusal.status.code)
+    say(refusal, on: stream, session)
+  }
+
+  private func say(_ refusal: Refusal, on stream: HTTP2.Stream, _ session: Session) {
     if refusal.form == .reset {
       session.reset(stream, .internalError)
     } else {
@@ -267,13 +312,16 @@ final class Connection {
 
   private func converse(_ call: ServerCall, _ messages: [Message], last: Bool, _ session: Session) {
     do {
+      call.messagesReceived += messages.count
       for message in messages {
         guard call.stage == .receiving, let step = try call.handle(message, arena: worker.arena) else { break }
         send(call, step, session)
       }
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
-      finish(call, Failures.status(of: error, arena: worker.arena), session)
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      finish(call, status, session)
     }
   }
 
@@ -284,13 +332,13 @@ final class Connection {
     }
     for message in step.messages { session.send(call.stream, message) }
     if step.isLast {
-      call.stage = .answered
+      settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
     if session.sink.unsentBytes > worker.limits.unsentBytesMax {
-      worker.log.reached(.unsentBytes, address)
-      call.stage = .answered
+      worker.reached(.unsentBytes, on: self)
+      settle(call, .resourceExhausted)
       session.reset(call.stream, .enhanceYourCalm)
     }
     life.used(nowMillis: worker.nowMillis)
@@ -313,7 +361,7 @@ final class Connection {
   /// A unary call's answer, if anyone still listens.
   func answer(_ call: ServerCall, _ message: [UInt8]) {
     guard let session, call.stage != .answered else { return }
-    call.stage = .answered
+    settle(call, .ok)
     session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
@@ -325,7 +373,7 @@ final class Connection {
   }
 
   func finish(_ call: ServerCall, _ status: Status, _ session: Session) {
-    call.stage = .answered
+    settle(call, status.code)
     if call.headSent {
       session.finish(call.stream, PreparedHeaders(status.fields))
     } else {
@@ -398,6 +446,7 @@ final class Connection {
       for stream in session.sink.takeTouched() { release(stream) }
       session.sink.forEachStream(release)
     }
+    worker.meter.streams(-meteredStreams)
     worker.closed(self)
   }
 }

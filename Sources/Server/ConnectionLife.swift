@@ -32,10 +32,24 @@ extension Connection {
       guard call.context.fate.cancel() else { return }
       finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
     case .receiving:
-      worker.log.reached(.requestTime, address)
+      worker.reached(.requestTime, on: self)
       finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
     case .answered: break
     }
+  }
+
+  /// The call has its outcome, whether anyone still hears of it or not.
+  func settle(_ call: ServerCall, _ code: Status.Code) {
+    guard call.stage != .answered else { return }
+    call.stage = .answered
+    worker.meter.ended(call.number, code, begunNanos: call.isStreaming ? nil : call.begunNanos)
+  }
+
+  /// Brings the meter up to what the session has seen.
+  func meterStreams(_ sink: Sink) {
+    guard sink.streamCount != meteredStreams else { return }
+    worker.meter.streams(sink.streamCount - meteredStreams)
+    meteredStreams = sink.streamCount
   }
 
   func ended(_ call: ServerCall) {
@@ -43,7 +57,7 @@ extension Connection {
     if call.isStreaming { streamingCalls -= 1 }
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
-    call.stage = .answered
+    settle(call, .cancelled)
     if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)

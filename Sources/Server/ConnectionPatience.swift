@@ -33,7 +33,7 @@ extension Connection {
     guard grows, heldBytes > worker.limits.heldRequestBytesMax
       || worker.heldBytes > worker.limits.heldRequestBytesPerReactorMax
     else { return }
-    worker.log.reached(.heldRequestBytes, address)
+    worker.reached(.heldRequestBytes, on: self)
     finish(call, Status(.resourceExhausted, "too many messages come in parts at once"), session)
     recount(call, session)
   }
@@ -43,7 +43,7 @@ extension Connection {
   /// Resets what was left untaken for too long, and has the rest looked at when it may be.
   func watchUntaken(_ session: Session) {
     let due = session.resetUntaken(nowMillis: worker.nowMillis)
-    for _ in 0..<session.sink.takeUntakenResets() { worker.log.reached(.untakenAnswer, address) }
+    for _ in 0..<session.sink.takeUntakenResets() { worker.reached(.untakenAnswer, on: self) }
     if session.wantsToWrite { worker.touch(self) }
     let socketDue = socketUntaken.dueMillis(worker.limits.socket)
     guard !hasUntakenTimer, due != nil || socketDue != nil else { return }
@@ -56,7 +56,7 @@ extension Connection {
     hasUntakenTimer = false
     guard let session else { return }
     if let due = socketUntaken.dueMillis(worker.limits.socket), due <= worker.nowMillis {
-      worker.log.reached(.slowSocket, address)
+      worker.reached(.slowSocket, on: self)
       return close()
     }
     watchUntaken(session)

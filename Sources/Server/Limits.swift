@@ -1,7 +1,7 @@
 // Server: the composition root.
 //
-// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, and
-// the wiring of the domain to storage, cryptography and providers.
+// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, the
+// metrics, and the wiring of the domain to storage, cryptography and providers.
 // Does not own: any rule of a protocol or of the product.
 // Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Server.swift.
 
@@ -14,8 +14,8 @@ package struct Limits: Sendable {
   package var connectionsMax = 16_384
   /// An IPv6 network of 64 bits counts as one address: its owner has all of it.
   package var connectionsPerAddressMax = 256
-  /// Connections of one address that were ended for abuse within `offencesMillis`; past it none is taken from there
-  /// until the time is over.
+  /// Connections of one address that were ended within `offencesMillis` for what no honest client does; past it none is
+  /// taken from there until the time is over.
   package var offencesPerAddressMax = 20
   package var offencesMillis: Int64 = 60_000
   package var listenBacklog: Int32 = 4_096
@@ -27,7 +27,10 @@ package struct Limits: Sendable {
   package var readBytesPerTurnMax = 65_536
   /// Records of one byte cost as much as full ones.
   package var readsPerTurnMax = 64
+  /// Messages of streaming calls count, too.
   package var newCallsPerTurnMax = 32
+  /// A streaming call is given so much at once, so that it cannot bring thousands of messages.
+  package var streamPartBytes = 512
 
   // One turn of one reactor, so that answers do not wait for everybody else's requests.
   package var connectionsPerTurnMax = 64
@@ -67,6 +70,14 @@ package struct Limits: Sendable {
 
   /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
+
+  // The metrics endpoint.
+  package var metricsConnectionsMax = 8
+  package var metricsRequestBytesMax = 4_096
+  /// From a connection to the end of its answer.
+  package var metricsRequestMillis: Int64 = 5_000
+  /// Series that are written by swift-metrics, those of libraries included.
+  package var metricSeriesMax = 4_096
 
   package init() {}
 }

@@ -60,11 +60,14 @@ final class PasswordDesk: Passwords {
   private let hasher: PasswordHasher
   private let workers: Workers
   private let common: CommonPasswords
+  private let refused: @Sendable () -> Void
   private let pace = Mutex(PasswordPace())
 
-  init(hasher: PasswordHasher, workers: Workers) {
+  /// - Parameter refused: told of work that found the queue full.
+  init(hasher: PasswordHasher, workers: Workers, refused: @escaping @Sendable () -> Void = {}) {
     self.hasher = hasher
     self.workers = workers
+    self.refused = refused
     common = CommonPasswords()
     // The pace must be known before the first stranger asks.
     let begun = ContinuousClock.now
@@ -102,12 +105,16 @@ final class PasswordDesk: Passwords {
     return hash
   }
 
+  /// Hashes that wait for a worker.
+  var queued: Int { workers.queued }
+
   func isCommon(_ password: String) -> Bool { common.contains(password) }
 
   private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     do {
       return try await workers.run(body)
     } catch is Workers.Full {
+      refused()
       throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
     }
   }
@@ -190,7 +197,8 @@ final class TokenDesk: Identity.Tokens {
 
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
     do {
-      let claims = try CustomTokenClaims(try keys.verify(token, .customToken, at: now.seconds))
+      _ = try keys.verify(token, .customToken, at: now.seconds)
+      let claims = try CustomTokenClaims(payload: try JWS(token).payload)
       try claims.check(issuer: issuer, audience: issuer, now: now.seconds)
       return CustomToken(
         accountID: claims.accountID, issuedAt: Timestamp(millis: claims.issuedAt * 1_000),

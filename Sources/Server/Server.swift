@@ -28,32 +28,35 @@ package final class Server: Sendable {
   private let sweeping: Task<Void, Never>
   private let certificates: CertificateWatch
   private let watchingCertificates: Task<Void, Never>
+  private let endpointMailbox: Mailbox<MetricsEndpoint.Letter>
 
   /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
-  package init(_ settings: Settings, log: Log) async throws {
+  package init(_ settings: Settings, log: Log, metrics registry: MetricsRegistry) async throws {
     self.settings = settings
     self.log = log
+    let metrics = ServerMetrics(registry)
     try settings.checkFiles()
     let tls = try Server.naming("tls") {
       try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
-    let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath) }
+    let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath, observer: metrics) }
     self.store = store
     log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
     let keys = try await SigningKeys.load(store, vault, algorithm: settings.signingAlgorithm, policy: settings.policy)
     let tokens = TokenDesk(ring: keys, issuer: settings.issuer)
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings) }
-    let registry = try Registry(settings.providers, fetching: fetcher)
+    let providers = try Registry(settings.providers, fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
+    let passwords = try Server.passwords(settings, metrics)
     let environment = Environment(
       store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
-      passwords: try Server.passwords(settings), tokens: tokens, providers: ProviderDesk(registry),
+      passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
       policy: settings.policy)
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
       limits: settings.limits, methods: methods, callers: settings.callerTable(methods.map(\.path)), tls: tls,
-      store: store, log: log)
+      store: store, log: log, metrics: metrics)
 
     let listening = try Server.naming("listen") {
       try BoundSocket(
@@ -64,19 +67,24 @@ package final class Server: Sendable {
     workers = try (0..<count).map { _ in (try Mailbox<WorkerLetter>(), Load()) }
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
-    sweeping = Server.sweep(store, log)
+    sweeping = Server.sweep(store, log, metrics)
     certificates = CertificateWatch(tls: tls, log: log)
     watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
-    start(shared, listening)
+    let calls = CallMetrics(methods, reactors: count)
+    endpointMailbox = try Mailbox()
+    report(calls, to: registry, tls, store, passwords)
+    try startEndpoint(metrics)
+    start(shared, listening, calls)
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
   }
 
-  private func start(_ shared: Shared, _ listening: BoundSocket) {
-    let (mailbox, workers, limits, log) = (acceptorMailbox, workers, settings.limits, log)
+  private func start(_ shared: Shared, _ listening: BoundSocket, _ calls: CallMetrics) {
+    let (mailbox, workers, log) = (acceptorMailbox, workers, log)
     for (index, worker) in workers.enumerated() {
       startThread(named: "reactor-\(index)") { [self] in
         do {
-          try Worker(shared: shared, mailbox: worker.mailbox, load: worker.load).run()
+          let meter = calls.meter(ofReactor: index)
+          try Worker(shared: shared, mailbox: worker.mailbox, load: worker.load, meter: meter).run()
         } catch {
           log.error("a reactor cannot run", ["why": "\(error)"])
         }
@@ -86,15 +94,46 @@ package final class Server: Sendable {
     startThread(named: "acceptor") { [self] in
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
-        try Acceptor(
-          Listening(listening), mailbox: mailbox, workers: workers, census: shared.census, limits: limits,
-          log: log
-        ).run()
+        try Acceptor(Listening(listening), mailbox: mailbox, workers: workers, shared: shared).run()
       } catch {
         log.error("the listener cannot run", ["why": "\(error)"])
       }
       listenerClosed.signal()
     }
+  }
+
+  private func report(
+    _ calls: CallMetrics, to registry: MetricsRegistry, _ tls: CurrentContext, _ store: SQLiteStore,
+    _ passwords: PasswordDesk
+  ) {
+    calls.report(to: registry)
+    let (workers, fetcher) = (workers, fetcher)
+    let gauges = Gauges(registry: registry)
+    gauges.reportProcess()
+    gauges.reportCertificate(tls)
+    gauges.reportConnections(workers)
+    gauges.reportQueues([
+      ("fetches", { fetcher.waitingCount }), ("passwords", { passwords.queued }),
+      ("reactors", { workers.reduce(0) { $0 + $1.mailbox.count } }), ("store_look_ups", { store.queuedLookUps }),
+      ("store_writes", { store.queuedCount }),
+    ])
+  }
+
+  /// Off unless an address is configured.
+  private func startEndpoint(_ metrics: ServerMetrics) throws {
+    guard !settings.metricsAddress.isEmpty else { return }
+    let socket = try Server.naming("metrics") {
+      try BoundSocket(address: settings.metricsAddress, port: settings.metricsPort, backlog: 16)
+    }
+    let (mailbox, limits, log) = (endpointMailbox, settings.limits, log)
+    startThread(named: "metrics", niceness: 10) {
+      do {
+        try MetricsEndpoint(Listening(socket), mailbox: mailbox, metrics: metrics, limits: limits, log: log).run()
+      } catch {
+        log.error("the metrics endpoint cannot run", ["why": "\(error)"])
+      }
+    }
+    log.info("metrics", ["address": "\(settings.metricsAddress):\(socket.port)"])
   }
 
   /// Takes over the files of the certificate as they are now.
@@ -124,6 +163,7 @@ package final class Server: Sendable {
     watchingCertificates.cancel()
     fetcher.close()
     await store.close()
+    endpointMailbox.post(.stop)
     log.info("stopped")
   }
 
@@ -142,22 +182,23 @@ package final class Server: Sendable {
     return methods.map { $0.limited(to: limits.messageBytesMax) }
   }
 
-  private static func passwords(_ settings: Settings) throws -> PasswordDesk {
+  private static func passwords(_ settings: Settings, _ metrics: ServerMetrics) throws -> PasswordDesk {
     let hasher = try PasswordHasher(memoryKiB: settings.passwordMemoryKiB, iterations: settings.passwordIterations)
     let count = settings.passwordWorkers > 0 ? settings.passwordWorkers : processorCount()
     // Nice 10: hashing must not keep a reactor from its core.
     let workers = Workers(
       name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
-    return PasswordDesk(hasher: hasher, workers: workers)
+    return PasswordDesk(hasher: hasher, workers: workers) { metrics.refused(.passwordQueue) }
   }
 
   /// Expired rows go in small portions, so that no caller's commit waits long behind them.
-  private static func sweep(_ store: any Store, _ log: Log) -> Task<Void, Never> {
+  private static func sweep(_ store: any Store, _ log: Log, _ metrics: ServerMetrics) -> Task<Void, Never> {
     Task.detached {
       let portion = 1_000
       while !Task.isCancelled {
         do {
           let swept = try await store.sweep(at: Timestamp(millis: wallMillis()), rowsMax: portion)
+          metrics.swept(swept)
           if swept < portion { try await Task.sleep(nanoseconds: 30_000_000_000) }
         } catch is CancellationError {
           return

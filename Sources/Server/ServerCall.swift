@@ -20,12 +20,17 @@ final class ServerCall {
   }
 
   let stream: HTTP2.Stream
+  /// Of the method, in the table.
+  let number: Int
   let method: Method
   let context: CallContext
   /// Monotonic; `.max`: none.
   let deadlineMillis: Int64
+  let begunNanos: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// Of a streaming call.
+  var messagesReceived = 0
   /// As they were counted last: see `Connection.recount`.
   var heldBytes = 0
   /// A drain waits for it: all but calls that only watch and would never end by themselves.
@@ -34,10 +39,13 @@ final class ServerCall {
   private var handler: (any StreamHandler)?
 
   init(
-    _ stream: HTTP2.Stream, _ head: RequestHead, _ method: Method, _ caller: Caller, address: String, nowMillis: Int64
+    _ stream: HTTP2.Stream, _ head: RequestHead, _ number: Int, _ method: Method, _ caller: Caller, address: String,
+    nowMillis: Int64, nowNanos: Int64
   ) {
     self.stream = stream
+    self.number = number
     self.method = method
+    begunNanos = nowNanos
     context = CallContext(caller: caller, path: method.path, peerAddress: address, fate: Fate())
     let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
     deadlineMillis = allowed == .max ? .max : nowMillis + allowed
@@ -54,8 +62,8 @@ final class ServerCall {
 
   var isStreaming: Bool { handler != nil }
 
-  func admit(methodNumber: Int) throws {
-    guard method.access != .right || context.caller.rights.include(methodNumber: methodNumber) else {
+  func admit() throws {
+    guard method.access != .right || context.caller.rights.include(methodNumber: number) else {
       throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
     }
   }

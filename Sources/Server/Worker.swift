@@ -26,10 +26,12 @@ final class Shared: Sendable {
   let tls: CurrentContext
   let store: any Store
   let log: Log
+  let metrics: ServerMetrics
   let census: Census
 
   init(
-    limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store, log: Log
+    limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store, log: Log,
+    metrics: ServerMetrics
   ) {
     self.limits = limits
     self.methods = MethodTable(methods.enumerated().map { ($1.path, ($0, $1)) })
@@ -37,7 +39,14 @@ final class Shared: Sendable {
     self.tls = tls
     self.store = store
     self.log = log
+    self.metrics = metrics
     census = Census(limits)
+  }
+
+  /// A stranger met a limit.
+  func reached(_ limit: LimitKind, _ address: String) {
+    metrics.reached(limit)
+    log.reached(limit, address)
   }
 }
 
@@ -66,6 +75,8 @@ final class Load: Sendable {
   let arena: Arena
   let readBuffer: UnsafeMutableRawBufferPointer
   let shared: Shared
+  let meter: CallMeter
+  let frameBuffers = FrameBuffers()
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load
@@ -79,8 +90,9 @@ final class Load: Sendable {
   /// Bytes kept for messages that are not whole, of all connections.
   var heldBytes = 0
 
-  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load) throws {
+  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load, meter: CallMeter) throws {
     self.shared = shared
+    self.meter = meter
     self.mailbox = mailbox
     self.load = load
     reactor = try Reactor(mailbox: mailbox)
@@ -98,8 +110,10 @@ final class Load: Sendable {
   }
 
   var nowMillis: Int64 { reactor.nowMillis }
+  var nowNanos: Int64 { reactor.nowNanos }
   var limits: Limits { shared.limits }
   var log: Log { shared.log }
+  var metrics: ServerMetrics { shared.metrics }
 
   // MARK: The turn
 
@@ -113,7 +127,8 @@ final class Load: Sendable {
     case Worker.lifeTimer: connection.lifeFired()
     case Worker.handshakeTimer:
       guard connection.isHandshaking else { return }
-      log.reached(.handshake, connection.address)
+      metrics.handshake(.timedOut)
+      reached(.handshake, on: connection)
       connection.close()
     case Worker.begunTimer: connection.begunFired()
     case Worker.untakenTimer: connection.untakenFired()
@@ -165,6 +180,7 @@ final class Load: Sendable {
       index += 1
     }
     touched.removeAll(keepingCapacity: true)
+    meter.endTurn()
     shakeHands()
   }
 
@@ -198,8 +214,7 @@ final class Load: Sendable {
         launch(work, connection.ticket, call.stream.id)
       }
     } catch {
-      note(error, call)
-      connection.fail(call, Failures.status(of: error, arena: arena))
+      fail(call, error, on: connection)
     }
   }
 
@@ -223,14 +238,15 @@ final class Load: Sendable {
     case .success(let message):
       log.call(call.context, outcome: "OK")
       connection.answer(call, message.encode(arena: arena))
-    case .failure(let error):
-      note(error, call)
-      connection.fail(call, Failures.status(of: error, arena: arena))
+    case .failure(let error): fail(call, error, on: connection)
     }
   }
 
-  private func note(_ error: any Error, _ call: ServerCall) {
+  private func fail(_ call: ServerCall, _ error: any Error, on connection: Connection) {
+    let status = Failures.status(of: error, arena: arena)
     log.call(call.context, error: error)
+    metrics.failed(error, status.code)
+    connection.fail(call, status)
   }
 
   // MARK: For connections
@@ -270,10 +286,12 @@ final class Load: Sendable {
     }
   }
 
+  func reached(_ limit: LimitKind, on connection: Connection) { shared.reached(limit, connection.address) }
+
   /// A connection was ended for what its client did.
   func offended(_ connection: Connection, _ fault: Fault) {
-    if let limit = LimitKind(rawValue: fault.debugData) { log.reached(limit, connection.address) }
-    if fault.code == .enhanceYourCalm { shared.census.offended(connection.address, nowMillis: nowMillis) }
+    if let limit = LimitKind(rawValue: fault.debugData) { reached(limit, on: connection) }
+    if fault.isOffence { shared.census.offended(connection.address, nowMillis: nowMillis) }
   }
 
   func closed(_ connection: Connection) {

@@ -1,7 +1,7 @@
 // Store: what the domain asks of storage.
 //
 // Owns: the records, the closed set of look-ups (`Query` -> `Facts`), the unit of work (`Change` -> `Outcome`), and the
-// compare-and-swap between a commit and a cancellation (`Fate`).
+// compare-and-swap between a commit and a cancellation (`Fate`), and what is told to who counts (`StoreObserver`).
 // Does not own: any SQL, any thread, any rule of the product. A backend owns the first two, Identity the last.
 // Read next: Query.swift, Change.swift; then Tests/StoreConformance, which states every promise made here.
 

@@ -23,9 +23,17 @@ extension Writer {
     return nil
   }
 
+  /// Rows held in all.
+  func heldPendings() throws(Failure) -> Int {
+    let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = 'total' AND name = ''")
+    defer { count.reset() }
+    return try count.step() ? count.int() : 0
+  }
+
   /// Counts one row more in the scope, or says that it is full.
   private func hold(_ scope: String, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
     guard heldMax > 0 else { return false }
+    pendingsChanged = true
     return try connection.statement(
       """
       INSERT INTO pending_counts (scope, name, held) VALUES (?, ?, 1)
@@ -58,7 +66,10 @@ extension Writer {
       held[["caller", delete.text()], default: 0] += 1
       total += 1
     }
-    if total > 0 { held[["total", ""]] = total }
+    if total > 0 {
+      held[["total", ""]] = total
+      pendingsChanged = true
+    }
     for (scope, count) in held { try letGo(scope[0], scope[1], count) }
     return total
   }

@@ -13,17 +13,22 @@ import Synchronization
 package final class SQLiteStore: Store {
   private let path: String
   private let options: Options
+  private let observer: (any StoreObserver)?
   private let writing: Inbox<WriteOrder>
   private let reading: Inbox<ReadOrder>
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
   private let threadReader: ThreadSlot<Reader>
+  private let cache: WaysInCache
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
-  package init(path: String, options: Options = Options()) throws(StoreError) {
+  package init(
+    path: String, options: Options = Options(), observer: (any StoreObserver)? = nil
+  ) throws(StoreError) {
     self.path = path
     self.options = options
+    self.observer = observer
     writing = try Inbox(jobsMax: options.queueMax)
     reading = try Inbox(jobsMax: options.queueMax)
     threadReader = try ThreadSlot()
@@ -32,8 +37,13 @@ package final class SQLiteStore: Store {
       try LockFile.createPrivately(path)
       let connection = try Connection.writer(path: path, options: options)
       try Migrations.run(on: connection)
-      let writer = try Writer(connection, lock: lock, inbox: writing, options: options, progress: progress)
-      let server = ReadServer(try Reader(path: path, options: options), inbox: reading)
+      // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.
+      let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
+      cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
+      let writer = try Writer(
+        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
+        observer: observer)
+      let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
       try startThread { writer.run() }
       try startThread { server.run() }
     } catch {
@@ -54,6 +64,9 @@ package final class SQLiteStore: Store {
   /// Changes that wait for the writing thread.
   package var queuedCount: Int { writing.count }
 
+  /// Look-ups that wait for the reading thread.
+  package var queuedLookUps: Int { reading.count }
+
   /// Changes that the writing thread has taken up since the store was opened.
   package var changeCount: Int { progress.changes.load(ordering: .relaxed) }
 
@@ -64,7 +77,7 @@ package final class SQLiteStore: Store {
     try ensureOpen()
     guard threadReader.value == nil else { return }
     do throws(Failure) {
-      threadReader.value = try Reader(path: path, options: options)
+      threadReader.value = try Reader(path: path, options: options, cache: cache)
     } catch {
       throw error.storeError
     }
@@ -125,6 +138,7 @@ package final class SQLiteStore: Store {
       do throws(StoreError) {
         try inbox.push(order(continuation))
       } catch {
+        if error != .closed { observer?.refusedByFullQueue() }
         continuation.resume(throwing: error)
       }
     }

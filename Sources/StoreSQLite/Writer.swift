@@ -22,23 +22,30 @@ final class Writer {
   private let inbox: Inbox<WriteOrder>
   private let options: Options
   private let progress: Progress
+  private let observer: (any StoreObserver)?
+  /// Since the observer was told.
+  var pendingsChanged = false
+  let cache: WaysInCache
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress
+    progress: Progress, cache: WaysInCache, observer: (any StoreObserver)?
   ) throws(Failure) {
     self.connection = connection
     self.lock = consume lock
     self.inbox = inbox
     self.options = options
     self.progress = progress
+    self.observer = observer
+    self.cache = cache
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")
     savepoint = try connection.prepare("SAVEPOINT change")
     release = try connection.prepare("RELEASE change")
     undo = try connection.prepare("ROLLBACK TO change")
+    observer?.holds(pendingRows: try heldPendings())
   }
 
   /// Ends once the inbox is closed and empty. The checkpoint may be kept back by a reader that is still attached; the
@@ -67,6 +74,7 @@ final class Writer {
       case .change: continue
       case .sweep(let now, let rowsMax, let answer):
         reply(to: answer) { () throws(Failure) in try transaction { () throws(Failure) in try sweep(now, rowsMax) } }
+        tellOfPendings()
       case .integrityCheck(let answer):
         reply(to: answer) { () throws(Failure) in try connection.texts("PRAGMA integrity_check") }
       }
@@ -83,14 +91,19 @@ final class Writer {
   /// and nothing was written: each change is run again alone, and may be cancelled until then. Where a foreign program
   /// holds the lock, each would only wait for it again.
   private func carryOut(_ group: [ChangeOrder]) {
+    let begun = ContinuousClock.now
     do throws(Failure) {
       var results = try transaction(if: { $0.count == group.count }) { () throws(Failure) in try attemptAll(group) }
       if results.count < group.count {
         for order in group { order.fate.release() }
         results = try transaction { () throws(Failure) in try attemptEach(group) }
       }
+      observer?.committed(changes: group.count, took: begun.duration(to: .now))
+      // Before anyone is told of his change: who then looks finds it counted.
+      tellOfPendings()
       for (order, result) in zip(group, results) { answer(order, result) }
     } catch {
+      observer?.lostCommit()
       if group.count == 1 || error.isLock {
         for order in group { answer(order, .failure(error.storeError)) }
         return
@@ -104,7 +117,15 @@ final class Writer {
 
   private func answer(_ order: ChangeOrder, _ result: Result<Outcome, StoreError>) {
     if result != .success(.committed) { order.fate.release() }
+    observer?.settled(result)
     order.answer.resume(with: result.mapError { $0 as any Error })
+  }
+
+  /// One look at one row, and only where it has changed. A count that cannot be read is told with the next change.
+  private func tellOfPendings() {
+    guard pendingsChanged, let observer, let held = try? heldPendings() else { return }
+    pendingsChanged = false
+    observer.holds(pendingRows: held)
   }
 
   /// Stops before the first change that cannot be carried out: what it wrote is still there.
@@ -161,6 +182,7 @@ final class Writer {
         return value
       }
       try commit.run()
+      cache.advance()
       progress.transactions.add(1, ordering: .relaxed)
       return value
     } catch {

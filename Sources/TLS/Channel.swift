@@ -14,20 +14,14 @@ package enum ChannelStep: Hashable, Sendable {
   case tooManyKeyUpdates
 }
 
-/// Who the peer is, by its certificate.
-package enum PeerName: Hashable, Sendable {
-  case none
-  case name(String)
-  /// It proved a certificate that names nobody.
-  case unusable
-}
-
 /// One end of a TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
   /// Another may be current by now, but libssl goes on asking this one's ticket keys.
   private let context: AnyObject
   private var broken = false
+  /// Why the last step failed.
+  package private(set) var fault: HandshakeFault?
 
   package init?(_ context: TLSContext, descriptor: Int32) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
@@ -79,14 +73,7 @@ package enum PeerName: Hashable, Sendable {
   /// The handshake was spared its signatures by a ticket of an earlier one.
   package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
-  package var peerName: PeerName {
-    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
-      let bytes = unsafe lk_tls_peer_name(ssl, text.baseAddress, Int32(text.count))
-      guard bytes > 0 else { return bytes == 0 ? .none : .unusable }
-      let name = unsafe text[..<Int(bytes)].map { UInt8(bitPattern: $0) }
-      return String(validating: name, as: UTF8.self).map(PeerName.name) ?? .unusable
-    }
-  }
+  package var peerName: PeerName { unsafe PeerName { text, count in unsafe lk_tls_peer_name(ssl, text, count) } }
 
   /// Tells the peer that no more comes. After a failure libssl must not be asked again.
   package func sayGoodbye() {
@@ -104,6 +91,7 @@ package enum PeerName: Hashable, Sendable {
       return .closed
     default:
       broken = true
+      fault = HandshakeFault(UInt(result.error))
       return .failed(describe(UInt(result.error)))
     }
   }

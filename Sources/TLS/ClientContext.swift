@@ -59,7 +59,8 @@ package struct ServerName: Hashable, Sendable {
     switch UInt32(unsafe lk_tls_use_client_pair(context, chain.content, key.content)) {
     case LK_TLS_SOUND.rawValue: return
     case LK_TLS_ENCRYPTED_KEY.rawValue:
-      throw TLSError(setting: "key", why: "\(settings.keyFile) is encrypted, and nobody is asked for a passphrase")
+      throw TLSError(
+        setting: "key", why: "\(settings.keyFile) is encrypted, and there is nobody to ask for a passphrase")
     case LK_TLS_KEY_OF_ANOTHER.rawValue:
       throw TLSError(setting: "key", why: "the key does not belong to the certificate")
     case LK_TLS_UNREADABLE_KEY.rawValue:

@@ -6,6 +6,7 @@
 // Read next: Server/Server.swift.
 
 import ArgumentParser
+import CoreMetrics
 import Logging
 import Reactor
 import Server
@@ -18,7 +19,7 @@ struct LatchkeyDaemon: ParsableCommand {
       Reads one JSON5 file; every setting can be overridden by an environment variable: listen.port is \
       LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once.
       """,
-    version: "0.1.0")
+    version: Build.version)
 
   @Option(name: .long, help: "The configuration file.")
   var config: String?
@@ -54,7 +55,9 @@ struct LatchkeyDaemon: ParsableCommand {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
     let log = Log(Logger(label: "latchkeyd") { _ in lines })
-    let started = waitFor { try await Server(settings, log: log) }
+    let metrics = MetricsRegistry(settings.limits)
+    MetricsSystem.bootstrap(metrics)
+    let started = waitFor { try await Server(settings, log: log, metrics: metrics) }
     let server: Server
     do {
       server = try started.get()

@@ -116,7 +116,7 @@ private let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
   var heads = FrameHeads(nowMillis: 0)
   return pieces.map { piece in
-    unsafe piece.bytes.withUnsafeBytes { unsafe heads.read($0, nowMillis: piece.atMillis) { _ in } }
+    unsafe piece.bytes.withUnsafeBytes { unsafe heads.read($0, nowMillis: piece.atMillis) { _, _ in } }
     return heads.begunMillis
   }
 }
@@ -156,13 +156,17 @@ private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
     + Frame.data(1, [1, 2], end: true).bytes + Frame.ping().bytes
   for step in [1, 2, 5, 8, 9, 10, bytes.count] {
     var heads = FrameHeads(nowMillis: 0)
-    var seen: [[Int]] = []
+    var (seen, starts): ([[Int]], [Int]) = ([], [])
     for start in stride(from: 0, to: bytes.count, by: step) {
       unsafe Array(bytes[start..<min(start + step, bytes.count)]).withUnsafeBytes {
-        unsafe heads.read($0, nowMillis: 0) { seen.append([$0.length, Int($0.kind), Int($0.flags)]) }
+        unsafe heads.read($0, nowMillis: 0) { head, at in
+          seen.append([head.length, Int(head.kind), Int(head.flags), Int(head.stream)])
+          starts.append(start + at)
+        }
       }
     }
     #expect(seen.map { $0[1] } == [4, 1, 0xfa, 0, 6], "step \(step)")
-    #expect(seen.last == [8, 6, 0] && seen[3] == [2, 0, 1], "step \(step)")
+    #expect(seen.last == [8, 6, 0, 0] && seen[3] == [2, 0, 1, 1], "step \(step)")
+    #expect(starts.first == preface.count && starts.last == bytes.count - 17, "step \(step)")
   }
 }

@@ -48,6 +48,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
         "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
+        "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
         "reactors": wanted.get("reactors", 0),
         "passwords": {"workers": wanted.get("password_workers", 0)},
         "limits": {name: wanted[name] for name in LIMITS if name in wanted},

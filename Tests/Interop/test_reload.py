@@ -137,14 +137,15 @@ def count_of(log: Path, text: bytes, offset: int) -> tuple[int, int]:
 @pytest.mark.timeout(120)
 def test_a_thousand_reloads_under_load_fail_no_handshake_end_no_call_and_keep_no_memory(
         run: Callable[..., Server], home: Path) -> None:
-    server = run(request_millis=600_000)
+    server = run()
     serials = {serial(path) for path in (home / "server.pem", *home.glob("*/server.pem"))}
     offset = after_warming = 0
     with Connection(server.port) as old, Knocking(server) as knocking:
         watch = settled(old).stream()
         old.write(old.headers(watch, request(WATCH)), frame(DATA, END_STREAM, watch, message()))
-        held = hold(old, 3)
         for number in range(RELOADS):
+            if number == RELOADS - RELOADS // 20:
+                held = hold(old, 3)  # Not from the beginning: a call may take so long, and no longer.
             put_pair(home, ("first", "second")[number % 2])
             server.signal(signal.SIGHUP)
             loads, deadline = 0, time.monotonic() + 10
@@ -314,9 +315,9 @@ def test_a_session_ends_with_the_client_certificate_that_it_proved(
     server = run(client_certificates="required")
     certificates.certify(home, "brief", authority, certificates.CALLER, ExtendedKeyUsageOID.CLIENT_AUTH,
                          datetime.timedelta(seconds=3))
-    ends = x509.load_pem_x509_certificate((home / "brief.pem").read_bytes()).not_valid_after_utc
+    ends = x509.load_pem_x509_certificate((home / "brief.pem").read_bytes()).not_valid_after_utc.timestamp()
     context = context_of(server, version, "brief")
     session = session_of(server, context)
     assert resumes(server, context, session)
-    until(lambda: datetime.datetime.now(datetime.timezone.utc) > ends)
+    until(lambda: time.time() > ends + 0.5)  # The server's clock counts seconds, and may be a tick behind.
     assert resumes(server, context, session) is None

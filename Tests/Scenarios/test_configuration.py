@@ -55,6 +55,9 @@ BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("limits.message_bytes_max", ("limits", "message_bytes_max"), 0),
     ("limits.streams_per_connection_max", ("limits", "streams_per_connection_max"), 0),
     ("reactors", ("reactors",), -1),
+    ("metrics.address", ("metrics",), {"address": "localhost"}),
+    ("metrics.address", ("metrics",), {"address": "0.0.0.0"}),
+    ("metrics.port", ("metrics",), {"address": "127.0.0.1", "port": 70_000}),
     ("log.level", ("log",), {"level": "loud"}),
 ]
 

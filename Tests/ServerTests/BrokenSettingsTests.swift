@@ -19,6 +19,8 @@ private let broken: [(setting: String, text: String)] = [
   ("listen.prot", files + "listen: { prot: 8443 }"),
   ("listen.address", files + "listen: { address: \"localhost\" }"),
   ("listen.address", files + "listen: { address: 127 }"),
+  ("metrics.address", files + "metrics: { address: \"localhost\" }"),
+  ("metrics.address", files + "metrics: { address: \"localhost\", allow_remote: true }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: \"yes\" }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"0.0.0.0\" }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"::\" }"),
@@ -104,4 +106,16 @@ func `callers without a name are for loopback addresses only`(address: String, i
   } else {
     #expect(refusal { try settings(text) }?.setting == "listen.allow_unidentified")
   }
+}
+
+@Test(arguments: ["127.0.0.1", "127.1.2.3", "::1", "10.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
+func `metrics are for loopback addresses, unless the operator says otherwise`(address: String) throws {
+  let isLoopback = ["127.0.0.1", "127.1.2.3", "::1"].contains(address)
+  if isLoopback {
+    #expect(try settings("metrics: { address: \"\(address)\" }").metricsAddress == address)
+  } else {
+    let refused = refusal { try settings("metrics: { address: \"\(address)\" }") }
+    #expect(refused?.setting == "metrics.address" && refused?.why.contains("metrics.allow_remote") == true)
+  }
+  #expect(try settings("metrics: { address: \"\(address)\", allow_remote: true }").metricsAddress == address)
 }

@@ -32,6 +32,7 @@ private let numbers: [NumberSetting] = [
   number("listen.port", 0...65_535) { Int($0.listenPort) },
   seconds("tls.reload_seconds", 1...3_600) { $0.certificateLookMillis },
   number("reactors", 0...256) { $0.reactors },
+  number("metrics.port", 0...65_535) { Int($0.metricsPort) },
   seconds("tokens.id_token_lifetime_seconds", 60...86_400) { $0.policy.idTokenLifetimeMillis },
   number("passwords.memory_kib", 1_024...4_194_304) { $0.passwordMemoryKiB },
   number("passwords.iterations", 1...64) { $0.passwordIterations },

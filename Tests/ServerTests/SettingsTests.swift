@@ -11,6 +11,19 @@ import Testing
 
 @testable import Server
 
+@Test func `a file that is no text is refused as such`() {
+  for broken: [UInt8] in [[0xFF], Array("{tls".utf8) + [0xFF, 0xFF, 0x7F] + Array(": {}}".utf8)] {
+    let wrong = refusal { try Settings.parse(broken, folder: "", environment: [:]) }
+    #expect(wrong?.description == "the file: it is not UTF-8")
+  }
+}
+
+@Test func `a refusal is one line, whatever the file holds`() {
+  // U+0085 begins a line as well as U+000A does.
+  let wrong = refusal { try settings("\"no\\n\u{85}such\": 1") }
+  #expect(wrong?.description == "no\\n\\u{0085}such: there is no such setting")
+}
+
 @Test func `the least file is two paths, and all else has its default`() throws {
   let settings = try settings()
   #expect(settings.listenAddress == "127.0.0.1" && settings.listenPort == 8_443)
@@ -21,6 +34,7 @@ import Testing
   #expect(settings.signingAlgorithm == .es256)
   #expect(settings.passwordMemoryKiB == 19_456 && settings.passwordIterations == 2 && settings.passwordWorkers == 0)
   #expect(settings.reactors == 0 && settings.logLevel == .info)
+  #expect(settings.metricsAddress == "" && settings.metricsPort == 9_464 && !settings.metricsAllowRemote)
   #expect(settings.fetchAuthorityFile == "" && !settings.fetchAllowsPrivateAddresses)
   #expect(settings.callers.isEmpty && settings.providers.isEmpty)
 }

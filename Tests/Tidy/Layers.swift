@@ -18,7 +18,7 @@ enum Layers {
   static let all = [
     Layer(
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
-      others: ["ArgumentParser", "Logging"]),
+      others: ["ArgumentParser", "CoreMetrics", "Logging"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens"],
       others: ["ArgumentParser"]),
@@ -28,7 +28,7 @@ enum Layers {
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
         "Crypto", "Text", "Store", "StoreSQLite",
       ],
-      others: ["Logging", "Synchronization", "FoundationEssentials"]),
+      others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(
       module: "Services", firstFile: "Method.swift", ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"],
       others: ["Synchronization"]),

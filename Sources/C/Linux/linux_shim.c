@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <sched.h>
+#include <stdio.h>
 #include "linux_shim.h"
 #include <sys/prctl.h>
 
@@ -12,4 +14,35 @@ int lk_forbid_dumps(void) {
 int lk_processors(void) {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : CPU_COUNT(&set);
+}
+
+// proc(5): /proc/self/statm counts in pages, the second number is what is resident.
+static int64_t resident_bytes(void) {
+  long long size, resident;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (!file) return -1;
+  int found = fscanf(file, "%lld %lld", &size, &resident);
+  fclose(file);
+  return found == 2 ? resident * sysconf(_SC_PAGESIZE) : -1;
+}
+
+static int64_t open_descriptors(void) {
+  DIR *folder = opendir("/proc/self/fd");
+  if (!folder) return -1;
+  int64_t count = 0;
+  for (struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+  closedir(folder);
+  // One of them was the listing itself.
+  return count - 1;
+}
+
+struct lk_usage lk_process_usage(void) {
+  struct lk_usage usage = {resident_bytes(), -1, open_descriptors(), -1};
+  struct timespec cpu;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0) {
+    usage.cpu_nanos = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+  }
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) usage.descriptors_max = (int64_t)limit.rlim_cur;
+  return usage;
 }

@@ -30,6 +30,10 @@ package struct Settings: Sendable {
   package var policy = Policy()
   package var limits = Limits()
   package var reactors = 0
+  /// Empty: they are not served.
+  package var metricsAddress = ""
+  package var metricsPort: UInt16 = 0
+  package var metricsAllowRemote = false
   package var logLevel = Logger.Level.info
 
   /// - Parameter folder: what relative paths are relative to.
@@ -98,6 +102,13 @@ package struct Settings: Sendable {
       storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
     }
     reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
+    try reader.group("metrics") { group throws(ConfigurationError) in
+      metricsAddress = try group.text(
+        "address", "", "IPv4 or IPv6 literal to serve Prometheus metrics on, in plain HTTP; empty: nowhere")
+      metricsPort = UInt16(try group.integer("port", 9464, 0...65_535, "TCP port; 0 takes a free one"))
+      metricsAllowRemote = try group.flag(
+        "allow_remote", false, "let the address be other than loopback: whoever reaches it reads all numbers")
+    }
     try reader.group("log") { group throws(ConfigurationError) in
       let name = try group.text("level", "info", "trace | debug | info | notice | warning | error | critical")
       guard let level = Logger.Level(rawValue: name) else { throw group.wrong("level", "there is no level \(name)") }
@@ -150,15 +161,25 @@ package struct Settings: Sendable {
     guard isAddress(listenAddress) else {
       throw reader.wrong("listen.address", "it must be an IPv4 or IPv6 literal, not \(listenAddress)")
     }
-    let loopback = listenAddress.hasPrefix("127.") || listenAddress == "::1"
-    guard !allowUnidentified || loopback else {
+    guard !allowUnidentified || Settings.isLoopback(listenAddress) else {
       throw reader.wrong("listen.allow_unidentified", "it is allowed on a loopback address only, not \(listenAddress)")
+    }
+    guard metricsAddress.isEmpty || isAddress(metricsAddress) else {
+      throw reader.wrong("metrics.address", "it must be an IPv4 or IPv6 literal, not \(metricsAddress)")
+    }
+    guard metricsAddress.isEmpty || metricsAllowRemote || Settings.isLoopback(metricsAddress) else {
+      throw reader.wrong(
+        "metrics.address",
+        "metrics are served in plain text to whoever asks, so on a loopback address only, not \(metricsAddress), "
+          + "unless metrics.allow_remote is true")
     }
     try unique(callers.map(\.name), "callers", "name")
     try unique(callers.map { $0.san.isEmpty ? nil : $0.san }, "callers", "san")
     try unique(callers.map(\.apiKeyDigest), "callers", "api_key_sha256")
     try unique(providers.map(\.id), "providers", "id")
   }
+
+  private static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
 
   /// Names the first element whose key an earlier one has.
   private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {

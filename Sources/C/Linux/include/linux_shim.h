@@ -63,11 +63,12 @@ static inline void lk_eventfd_clear(int fd) {
   (void)ignored;
 }
 
-static inline int64_t lk_monotonic_millis(void) {
+static inline int64_t lk_monotonic_nanos(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+static inline int64_t lk_monotonic_millis(void) { return lk_monotonic_nanos() / 1000000; }
 static inline int64_t lk_wall_millis(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -204,6 +205,21 @@ static inline int64_t lk_read(int fd, void *bytes, size_t most) {
   do count = read(fd, bytes, most); while (count < 0 && errno == EINTR);
   return count < 0 ? -errno : count;
 }
+// Of a socket; a peer that went away is an error here and no signal.
+static inline int64_t lk_send(int fd, const void *bytes, size_t count) {
+  ssize_t written;
+  do written = send(fd, bytes, count, MSG_NOSIGNAL); while (written < 0 && errno == EINTR);
+  return written < 0 ? -errno : written;
+}
+
+// What the process uses; a number that cannot be had is negative.
+struct lk_usage {
+  int64_t resident_bytes;
+  int64_t cpu_nanos;
+  int64_t descriptors;
+  int64_t descriptors_max;
+};
+struct lk_usage lk_process_usage(void);
 // A new file that only its owner can read; -EEXIST where the path is taken, also by a link.
 static inline int lk_create_private(const char *path) {
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,0 +1,33 @@
+internal import CLinux
+
+/// What a step on a socket without TLS came to.
+package enum SocketStep: Hashable, Sendable {
+  /// This many bytes were moved.
+  case done(Int)
+  /// Nothing can be moved now.
+  case wait
+  /// The peer sends no more, or is gone.
+  case closed
+}
+
+/// Appends at most `bytesMax` bytes that have come on a non-blocking socket.
+package func receive(from descriptor: Int32, into bytes: inout [UInt8], bytesMax: Int) -> SocketStep {
+  let before = bytes.count
+  bytes += [UInt8](repeating: 0, count: bytesMax)
+  let count = unsafe bytes.withUnsafeMutableBytes { unsafe lk_read(descriptor, $0.baseAddress! + before, bytesMax) }
+  bytes.removeLast(bytesMax - max(0, Int(count)))
+  return step(count)
+}
+
+/// Writes a prefix of `bytes` to a non-blocking socket.
+package func send(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> SocketStep {
+  step(unsafe bytes.withUnsafeBytes { unsafe lk_send(descriptor, $0.baseAddress, $0.count) })
+}
+
+/// Says that no more is sent; what the peer still sends can be read.
+package func endSending(to descriptor: Int32) { _ = lk_shutdown_write(descriptor) }
+
+private func step(_ result: Int64) -> SocketStep {
+  if result > 0 { return .done(Int(result)) }
+  return result == Int64(-EAGAIN) ? .wait : .closed
+}

@@ -1,0 +1,18 @@
+internal import CLinux
+
+/// What this process uses of the machine; nil where the kernel does not say.
+package struct ProcessUsage: Sendable {
+  package var residentBytes: Int?
+  /// Of all threads, in the kernel and outside.
+  package var cpuNanos: Int?
+  package var openDescriptors: Int?
+  package var descriptorsMax: Int?
+
+  package static func now() -> ProcessUsage {
+    func known(_ number: Int64) -> Int? { number >= 0 ? Int(number) : nil }
+    let usage = lk_process_usage()
+    return ProcessUsage(
+      residentBytes: known(usage.resident_bytes), cpuNanos: known(usage.cpu_nanos),
+      openDescriptors: known(usage.descriptors), descriptorsMax: known(usage.descriptors_max))
+  }
+}

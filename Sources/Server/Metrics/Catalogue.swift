@@ -1,0 +1,54 @@
+/// Every metric that the server has; README.md has the same table.
+enum Catalogue {
+  static let calls = MetricFamily("latchkey_calls_total", .counter, "Calls that ended, by method and gRPC status.")
+  static let callSeconds = MetricFamily(
+    "latchkey_call_seconds", .histogram,
+    "From the turn in which a unary call began to the end of the turn that answered it.")
+  static let callsInFlight = MetricFamily(
+    "latchkey_calls_in_flight", .gauge, "Calls that have begun and not ended, by method.")
+  static let failures = MetricFamily(
+    "latchkey_failures_total", .counter, "Calls that failed, by the stable reason that the client was told.")
+  static let refusals = MetricFamily(
+    "latchkey_refusals_total", .counter, "What was refused or made to wait by a limit, and callers who are not known.")
+
+  static let connections = MetricFamily("latchkey_connections", .gauge, "Open connections, handshakes included.")
+  static let accepted = MetricFamily(
+    "latchkey_connections_accepted_total", .counter, "Connections that were taken in within the limits.")
+  static let streams = MetricFamily("latchkey_streams", .gauge, "Open HTTP/2 streams.")
+  static let handshakes = MetricFamily("latchkey_tls_handshakes_total", .counter, "TLS handshakes, by how they ended.")
+  static let certificateEnd = MetricFamily(
+    "latchkey_certificate_not_after_seconds", .gauge, "When the certificate that is served expires, as Unix time.")
+  static let certificateReloads = MetricFamily(
+    "latchkey_certificate_reloads_total", .counter, "Changes of the certificate's files, by what came of them.")
+
+  static let queueLength = MetricFamily(
+    "latchkey_queue_length", .gauge, "What waits now: for a password worker, the store, a fetch, a reactor.")
+  static let commitSeconds = MetricFamily(
+    "latchkey_store_commit_seconds", .histogram, "One transaction of changes, from its beginning to its sync.")
+  static let commitChanges = MetricFamily(
+    "latchkey_store_commit_changes", .histogram, "Changes that shared one transaction.")
+  static let commitFailures = MetricFamily(
+    "latchkey_store_commit_failures_total", .counter, "Transactions that were lost; each change is tried again alone.")
+  static let changes = MetricFamily("latchkey_store_changes_total", .counter, "Changes, by what became of them.")
+  static let pendingRows = MetricFamily(
+    "latchkey_pending_rows", .gauge, "Pending credentials held, expired ones until they are swept included.")
+  static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Expired rows that were removed.")
+  static let fetches = MetricFamily(
+    "latchkey_fetches_total", .counter, "Documents asked of identity providers, by what came of it.")
+
+  static let build = MetricFamily("latchkey_build_info", .gauge, "1; the labels say what runs.")
+  static let seriesRefused = MetricFamily(
+    "latchkey_metric_series_refused_total", .counter, "Series that a library wanted and that are not served.")
+  static let residentBytes = MetricFamily("process_resident_memory_bytes", .gauge, "Resident memory.")
+  static let cpuSeconds = MetricFamily(
+    "process_cpu_seconds_total", .counter, "Processor time of all threads, user and system.")
+  static let descriptors = MetricFamily("process_open_fds", .gauge, "Open file descriptors.")
+  static let descriptorsMax = MetricFamily("process_max_fds", .gauge, "File descriptors that may be open.")
+  static let startTime = MetricFamily("process_start_time_seconds", .gauge, "When the server started, as Unix time.")
+
+  static let all = [
+    calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes, certificateEnd,
+    certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows,
+    fetches, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
+  ]
+}

@@ -1,0 +1,146 @@
+// What is measured, and how it is told: Catalogue.swift names every metric, CallMetrics.swift is what the road of a
+// call counts, ServerMetrics.swift all that is rarer, MetricsRegistry.swift the back end of swift-metrics that holds
+// them together, MetricsEndpoint.swift the port that serves them.
+
+/// One metric with all its series, as the text format knows it.
+struct MetricFamily: Hashable, Sendable {
+  enum Kind: String, Sendable {
+    case counter
+    case gauge
+    case histogram
+  }
+
+  let name: String
+  let kind: Kind
+  /// Empty: nobody told.
+  let help: String
+
+  init(_ name: String, _ kind: Kind, _ help: String = "") {
+    self.name = name
+    self.kind = kind
+    self.help = help
+  }
+}
+
+/// The labels of one series, written once as the format wants them: `code="OK",method="a/B"`.
+struct Labels: Hashable, Sendable {
+  static let none = Labels([])
+
+  let text: String
+
+  /// In the order of their names, so that the same labels are the same series. A name twice would make a scraper
+  /// refuse everything: the first value stays.
+  init(_ labels: [(String, String)]) {
+    var values: [String: String] = [:]
+    for (name, value) in labels {
+      let name = Exposition.labelName(name)
+      if values[name] == nil { values[name] = value }
+    }
+    text = values.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(Exposition.escaped($0.value))\"" }
+      .joined(separator: ",")
+  }
+
+  func and(_ more: String) -> String { text.isEmpty ? more : text + "," + more }
+}
+
+/// What a series says when it is asked.
+enum Reading: Hashable, Sendable {
+  case number(Double)
+  case histogram(HistogramReading)
+
+  static func count(_ count: Int) -> Reading { .number(Double(count)) }
+}
+
+struct HistogramReading: Hashable, Sendable {
+  /// The largest value that each bucket takes; one more bucket takes all above.
+  var bounds: [Double]
+  /// Not cumulative.
+  var counts: [Int]
+  var sum: Double
+}
+
+/// The Prometheus text format, version 0.0.4.
+struct Exposition {
+  static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+  private(set) var text = ""
+
+  mutating func append(_ family: MetricFamily, _ series: [(labels: Labels, reading: Reading)]) {
+    if !family.help.isEmpty { text += "# HELP \(family.name) \(Exposition.escapedHelp(family.help))\n" }
+    text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
+    for (labels, reading) in series {
+      switch reading {
+      case .number(let value): line(family.name, labels.text, value)
+      case .histogram(let histogram): append(histogram, of: family.name, labels)
+      }
+    }
+  }
+
+  /// The count is that of the buckets, so that both always agree, whoever counts meanwhile.
+  private mutating func append(_ histogram: HistogramReading, of name: String, _ labels: Labels) {
+    var total = 0
+    for (index, count) in histogram.counts.enumerated() {
+      total += count
+      let bound = index < histogram.bounds.count ? Exposition.number(histogram.bounds[index]) : "+Inf"
+      line(name + "_bucket", labels.and("le=\"\(bound)\""), Double(total))
+    }
+    line(name + "_sum", labels.text, histogram.sum)
+    line(name + "_count", labels.text, Double(total))
+  }
+
+  private mutating func line(_ name: String, _ labels: String, _ value: Double) {
+    text += name
+    if !labels.isEmpty { text += "{" + labels + "}" }
+    text += " " + Exposition.number(value) + "\n"
+  }
+
+  static func number(_ value: Double) -> String {
+    if let whole = Int(exactly: value) { return String(whole) }
+    if value.isNaN { return "NaN" }
+    guard value.isFinite else { return value > 0 ? "+Inf" : "-Inf" }
+    return "\(value)"
+  }
+
+  static func escaped(_ value: String) -> String {
+    guard value.utf8.contains(where: { $0 == 0x0a || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else {
+      return value
+    }
+    return value.unicodeScalars.reduce(into: "") { text, scalar in
+      switch scalar {
+      case "\n": text += "\\n"
+      case "\"", "\\": text += "\\\(scalar)"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
+  static func escapedHelp(_ help: String) -> String {
+    help.unicodeScalars.reduce(into: "") { text, scalar in
+      switch scalar {
+      case "\n": text += "\\n"
+      case "\\": text += "\\\\"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
+  /// swift-metrics takes any text as a name; what the format does not take becomes an underscore.
+  static func metricName(_ name: String) -> String { legal(name, alsoTaking: ":") }
+
+  /// `le` belongs to the buckets of histograms, and names that begin with two underscores to Prometheus itself.
+  static func labelName(_ name: String) -> String {
+    let legal = legal(name, alsoTaking: "_")
+    return legal == "le" || legal.hasPrefix("__") ? "label_" + legal : legal
+  }
+
+  private static func legal(_ name: String, alsoTaking extra: Unicode.Scalar) -> String {
+    var legal = ""
+    for scalar in name.unicodeScalars {
+      let isLetter = ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || scalar == "_" || scalar == extra
+      let isDigit = ("0"..."9").contains(scalar)
+      if isDigit, legal.isEmpty { legal += "_" }
+      legal.unicodeScalars.append(isLetter || isDigit ? scalar : "_")
+    }
+    return legal.isEmpty ? "_" : legal
+  }
+}

@@ -1,0 +1,57 @@
+internal import Reactor
+internal import StoreSQLite
+internal import Synchronization
+internal import TLS
+
+/// What is not counted but looked at when somebody asks: the process, and what waits in it.
+struct Gauges {
+  let registry: MetricsRegistry
+
+  func reportProcess() {
+    registry.collect(Catalogue.build) {
+      // "SQLite 3.40.1, source …": a label wants the number alone.
+      let sqlite = SQLiteStore.version.split { $0 == " " || $0 == "," }.dropFirst().first.map(String.init) ?? ""
+      return [(Labels([("version", Build.version), ("sqlite", sqlite)]), .count(1))]
+    }
+    gauge(Catalogue.residentBytes) { ProcessUsage.now().residentBytes.map(Double.init) }
+    gauge(Catalogue.cpuSeconds) { ProcessUsage.now().cpuNanos.map { Double($0) / 1e9 } }
+    gauge(Catalogue.descriptors) { ProcessUsage.now().openDescriptors.map(Double.init) }
+    gauge(Catalogue.descriptorsMax) { ProcessUsage.now().descriptorsMax.map(Double.init) }
+    let started = Double(wallMillis()) / 1_000
+    gauge(Catalogue.startTime) { started }
+  }
+
+  func reportCertificate(_ tls: CurrentContext) {
+    gauge(Catalogue.certificateEnd) { Double(tls.status.certificate.notAfterMillis) / 1_000 }
+    registry.collect(Catalogue.certificateReloads) {
+      let status = tls.status
+      // The load of the start is none that could have failed.
+      return [
+        (Labels([("result", "loaded")]), .count(status.loads - 1)),
+        (Labels([("result", "refused")]), .count(status.failures)),
+      ]
+    }
+  }
+
+  func reportConnections(_ workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]) {
+    gauge(Catalogue.connections) {
+      Double(workers.reduce(0) { $0 + $1.load.connections.load(ordering: .relaxed) })
+    }
+  }
+
+  /// By name of the queue, in their order.
+  func reportQueues(_ queues: [(name: String, length: @Sendable () -> Int)]) {
+    registry.collect(Catalogue.queueLength) {
+      queues.map { (Labels([("queue", $0.name)]), .count($0.length())) }
+    }
+  }
+
+  private func gauge(_ family: MetricFamily, _ read: @escaping @Sendable () -> Double?) {
+    registry.collect(family) { read().map { [(Labels.none, .number($0))] } ?? [] }
+  }
+}
+
+/// What this build is called.
+package enum Build {
+  package static let version = "0.1.0"
+}

@@ -1,0 +1,127 @@
+internal import Admission
+internal import CoreMetrics
+internal import GRPC
+internal import Identity
+internal import Store
+internal import Wire
+
+/// What the server counts beside the road of a call: rare enough for swift-metrics, each handle made once.
+final class ServerMetrics: Sendable {
+  let registry: MetricsRegistry
+  /// The reason of what is a mistake of ours.
+  private static let internalFault = "INTERNAL"
+  private let refusals: CounterSet
+  private let failures: CounterSet
+  private let handshakes: CounterSet
+  private let changes: CounterSet
+  private let fetches: CounterSet
+  private let accepted: Counter
+  private let commitSeconds: Timer
+  private let commitChanges: Recorder
+  private let commitFailures: Counter
+  private let pendingRows: Meter
+  private let sweptRows: Counter
+
+  init(_ registry: MetricsRegistry) {
+    self.registry = registry
+    registry.describe(Catalogue.commitSeconds, bounds: Bounds.seconds)
+    registry.describe(Catalogue.commitChanges, bounds: Bounds.counts)
+    func set(_ family: MetricFamily, _ label: String, _ values: [String]) -> CounterSet {
+      registry.describe(family)
+      return CounterSet(family.name, label, values, registry)
+    }
+    func counter(_ family: MetricFamily) -> Counter {
+      registry.describe(family)
+      return Counter(label: family.name, factory: registry)
+    }
+    func meter(_ family: MetricFamily) -> Meter {
+      registry.describe(family)
+      return Meter(label: family.name, factory: registry)
+    }
+    refusals = set(Catalogue.refusals, "limit", LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue))
+    let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
+    failures = set(Catalogue.failures, "reason", reasons)
+    handshakes = set(Catalogue.handshakes, "result", HandshakeEnd.labels)
+    changes = set(Catalogue.changes, "outcome", ChangeEnd.allCases.map(\.rawValue))
+    fetches = set(Catalogue.fetches, "result", FetchEnd.allCases.map(\.rawValue))
+    accepted = counter(Catalogue.accepted)
+    commitSeconds = Timer(label: Catalogue.commitSeconds.name, factory: registry)
+    commitChanges = Recorder(label: Catalogue.commitChanges.name, factory: registry)
+    commitFailures = counter(Catalogue.commitFailures)
+    pendingRows = meter(Catalogue.pendingRows)
+    sweptRows = counter(Catalogue.sweptRows)
+  }
+
+  func reached(_ limit: LimitKind) { refusals.count(limit.rawValue) }
+
+  func refused(_ limit: Refused) { refusals.count(limit.rawValue) }
+
+  func accepts() { accepted.increment() }
+
+  func handshake(_ end: HandshakeEnd) { handshakes.count(end.label) }
+
+  /// A call that failed, by what it failed of and the status that was made of it.
+  func failed(_ error: any Error, _ code: Status.Code) {
+    switch error {
+    case let failure as Failure:
+      failures.count(failure.reason.rawValue)
+      switch failure.reason {
+      case .callerNotAllowed: refused(.callerRights)
+      case .idempotencyKeyReused: refused(.idempotencyKeyReused)
+      default: break
+      }
+    case let refusal as CallerRefusal:
+      failures.count(Failure.Reason.callerUnidentified.rawValue)
+      switch refusal {
+      case .unidentified: refused(.callerUnidentified)
+      case .unknown: refused(.callerUnknown)
+      case .contradictory: refused(.callerContradictory)
+      }
+    case WireError.tooLarge: refused(.messageParts)
+    case WireError.text: failures.count(Failure.Reason.invalidField.rawValue)
+    case WireError.malformed: break
+    default: if code == .internal { failures.count(ServerMetrics.internalFault) }
+    }
+  }
+
+  func swept(_ rows: Int) { sweptRows.increment(by: rows) }
+
+  func fetched(_ end: FetchEnd) { fetches.count(end.rawValue) }
+}
+
+/// Counters of one metric that differ in one label, all made beforehand: what is not in the list is not counted, so no
+/// text from outside ever becomes a label.
+struct CounterSet: Sendable {
+  private let counters: [String: Counter]
+
+  init(_ name: String, _ label: String, _ values: [String], _ registry: MetricsRegistry) {
+    counters = Dictionary(
+      uniqueKeysWithValues: values.map { ($0, Counter(label: name, dimensions: [(label, $0)], factory: registry)) })
+  }
+
+  func count(_ value: String) { counters[value]?.increment() }
+}
+
+extension ServerMetrics: StoreObserver {
+  func committed(changes: Int, took: Duration) {
+    commitSeconds.recordNanoseconds(Int64(took / .nanoseconds(1)))
+    commitChanges.record(changes)
+  }
+
+  func lostCommit() { commitFailures.increment() }
+
+  func settled(_ result: Result<Outcome, StoreError>) {
+    changes.count(ChangeEnd(result).rawValue)
+    if case .success(.limited(let scope)) = result {
+      switch scope {
+      case .account: refused(.pendingPerAccount)
+      case .caller: refused(.pendingPerCaller)
+      case .total: refused(.pendingInAll)
+      }
+    }
+  }
+
+  func refusedByFullQueue() { refused(.storeQueue) }
+
+  func holds(pendingRows count: Int) { pendingRows.set(count) }
+}

@@ -1,0 +1,14 @@
+/// Told what a backend does, for who counts it. Called on the backend's own threads, so it must not wait; nothing that
+/// it is told names a person.
+package protocol StoreObserver: Sendable {
+  /// A transaction with so many changes is durable; `took` is from its beginning to the end of its sync.
+  func committed(changes: Int, took: Duration)
+  /// A transaction was lost; nobody was told anything but what each change comes to alone.
+  func lostCommit()
+  /// What one change came to.
+  func settled(_ result: Result<Outcome, StoreError>)
+  /// As much waits as may: a change or a look-up was refused unseen.
+  func refusedByFullQueue()
+  /// The pending rows that are held after a commit that changed their number, and once at the opening.
+  func holds(pendingRows: Int)
+}

@@ -1,0 +1,126 @@
+"""What the counts share: the server under a counter, and h2load as its client.
+
+Counts say what timings cannot on a small, busy machine: they are the same in every run. `--save-counts` writes what
+was counted to thresholds.json, for the kind of build that LATCHKEYD is of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "Interop"))
+
+import certificates  # noqa: E402
+import server as servers  # noqa: E402
+from raw import Connection, message, request  # noqa: E402
+
+THRESHOLDS = HERE / "thresholds.json"
+EMAIL, PASSWORD = b"counted@example.com", b"a password to be counted"
+CREATE = "/latchkey.v1.AccountService/Create"
+
+
+def text_field(number: int, text: bytes) -> bytes:
+    return bytes([number << 3 | 2, len(text)]) + text
+
+
+@dataclass
+class Method:
+    """A call as it is counted: where to, with what, and how long the answer's message is."""
+
+    path: str
+    body: bytes
+    answer_bytes: int
+
+
+METHODS = {
+    "Health.Check": Method("/grpc.health.v1.Health/Check", b"", len(b"\x08\x01")),
+    "FetchProviders": Method("/latchkey.v1.AuthService/FetchProviders", text_field(1, EMAIL),
+                             len(b"\x08\x01" + text_field(2, b"password") + text_field(3, b"password"))),
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--save-counts", action="store_true", help="write what was counted to thresholds.json")
+
+
+@pytest.fixture(scope="session")
+def build() -> str:
+    """A debug build counts otherwise than a release build."""
+    return "release" if servers.LATCHKEYD.resolve().parent.name == "release" else "debug"
+
+
+@pytest.fixture(scope="session")
+def counted(build: str, pytestconfig: pytest.Config) -> Iterator[Callable[[str, str, float], float]]:
+    """Notes a figure and returns the one that was committed."""
+    thresholds = json.loads(THRESHOLDS.read_text())
+    figures: dict[str, dict[str, float]] = {}
+
+    def note(kind: str, name: str, figure: float) -> float:
+        figures.setdefault(kind, {})[name] = round(figure, 2)
+        print(f"{kind} of {name} ({build}): {figure:.2f}")
+        return figure if pytestconfig.getoption("--save-counts") else float(thresholds[build][kind][name])
+
+    yield note
+    if pytestconfig.getoption("--save-counts"):
+        thresholds[build] = thresholds.get(build, {}) | figures
+        THRESHOLDS.write_text(json.dumps(thresholds, indent=2, sort_keys=True) + "\n")
+
+
+@dataclass
+class Counted:
+    """A running server, and what its counter writes to."""
+
+    server: servers.Server
+    report: Path
+
+    def load(self, name: str, calls: int, connections: int, streams: int) -> None:
+        """So many calls by h2load, which must all be answered with the right number of bytes."""
+        method = METHODS[name]
+        body = self.server.folder / "request"
+        body.write_bytes(message(method.body))
+        run = subprocess.run(
+            ["h2load", "-t1", f"-n{calls}", f"-c{connections}", f"-m{streams}", "-d", str(body),
+             "-H", "content-type: application/grpc", "-H", "te: trailers",
+             f"https://127.0.0.1:{self.server.port}{method.path}"], capture_output=True, text=True, check=True)
+        answered = re.search(r"(\d+) succeeded", run.stdout), re.search(r"\((\d+)\) data", run.stdout)
+        assert all(answered), run.stdout
+        assert int(answered[0][1]) == calls, run.stdout
+        assert int(answered[1][1]) == calls * (5 + method.answer_bytes), run.stdout
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Counted]]:
+    """Starts the server behind a prefix such as `strace …`, in which {report} stands for the counter's file."""
+    certificates.make(tmp_path)
+    for name, value in {"REACTORS": "1", "UNIDENTIFIED_FETCH_BY_EMAIL": "true", "PASSWORDS_MEMORY_KIB": "1024"}.items():
+        monkeypatch.setenv("LATCHKEY_" + name, value)
+    started: list[servers.Server] = []
+    latchkeyd = servers.LATCHKEYD
+
+    def start_behind(prefix: str) -> Counted:
+        report = tmp_path / f"report-{len(started)}"
+        wrapper = tmp_path / f"wrapper-{len(started)}"
+        wrapper.write_text(f'#!/bin/sh\nexec {prefix.format(report=report)} "{latchkeyd}" "$@"\n')
+        wrapper.chmod(0o755)
+        monkeypatch.setattr(servers, "LATCHKEYD", wrapper)
+        started.append(servers.start(tmp_path))
+        with Connection(started[-1].port) as connection:
+            account = message(text_field(1, EMAIL) + text_field(2, PASSWORD))
+            connection.call(request(CREATE), account, timeout_seconds=10)
+            for method in METHODS.values():
+                reply = connection.call(request(method.path), message(method.body), timeout_seconds=10)
+                assert reply.status == 0 and len(reply.data) == 5 + method.answer_bytes, str(reply)
+        return Counted(started[-1], report)
+
+    yield start_behind
+    for one in started:
+        one.stop()

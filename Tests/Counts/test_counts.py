@@ -1,0 +1,67 @@
+"""What a call costs in heap allocations and system calls: gated, because no timing shows one more of them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from conftest import HERE, METHODS, Counted
+
+SYSTEM_CALLS_MAX = 0.5
+FEW, MANY = 1000, 4000
+
+
+@pytest.fixture(scope="session")
+def allocations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("counts") / "allocations.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "allocations.c"], check=True)
+    return library
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_call_makes_no_allocation_more_than_was_committed(
+        start: Callable[[str], Counted], allocations: Path, counted: Callable[[str, str, float], float], name: str,
+) -> None:
+    running = start(f'env LD_PRELOAD="{allocations}" ALLOCATIONS_FILE="{{report}}"')
+
+    def made_by(calls: int) -> int:
+        before = int.from_bytes(running.report.read_bytes(), "little")
+        running.load(name, calls, connections=1, streams=1)
+        return int.from_bytes(running.report.read_bytes(), "little") - before
+
+    made_by(FEW)
+    # What a connection costs by itself is in both.
+    figure = (made_by(MANY) - made_by(FEW)) / (MANY - FEW)
+    assert figure < counted("allocations", name, figure) + 0.5
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_at_256_calls_in_flight_a_call_takes_less_than_half_a_system_call(
+        start: Callable[[str], Counted], counted: Callable[[str, str, float], float], name: str) -> None:
+    # Detached, so that the process that was started is the server and not the tracer.
+    prefix = 'strace -D -f -qq -c -S calls -o "{report}"'
+
+    def made_by(calls: int) -> int:
+        running = start(prefix)
+        running.load(name, calls, connections=16, streams=16)
+        running.server.stop()
+        return total(running.report)
+
+    figure = (made_by(5 * MANY) - made_by(MANY)) / (4 * MANY)
+    counted("system_calls", name, figure)
+    assert 0 < figure < SYSTEM_CALLS_MAX
+
+
+def total(report: Path) -> int:
+    """The sum of `strace -c`, which is written when its last process has ended."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        sums = [line.split() for line in report.read_text().splitlines() if line.endswith(" total")]
+        if sums:
+            return int(sums[0][3])
+        time.sleep(0.05)
+    raise TimeoutError(f"strace says nothing: {report.read_text()}")

@@ -1,0 +1,417 @@
+"""What the server counts: exactly what happened, each limit that refused, and nothing about anybody."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import http.client
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import grpc
+import pytest
+from clients import (PASSWORD, Client, anonymous, assertion, channel_credentials, conflict, fresh_email, password,
+                     provider, session)
+from configuration import CHEAP_PASSWORDS, KEYS, REAL_PASSWORDS
+from failures import expect_failure
+from grpc import StatusCode
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from metrics import ON_A_FREE_PORT, Scrape, address, eventually
+from processes import Server, Simulator
+
+README = Path(__file__).resolve().parent.parent.parent / "README.md"
+AUTH, ACCOUNTS, SESSIONS = (f"latchkey.v1.{name}Service/" for name in ("Auth", "Account", "Session"))
+HEALTH_WATCH = "grpc.health.v1.Health/Watch"
+CONNECTIONS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 8, 4_096, 5
+
+
+@pytest.fixture
+def metered(serve: Callable[..., Server]) -> Callable[..., Server]:
+    return lambda **overrides: serve(metrics=ON_A_FREE_PORT, **overrides)
+
+
+@pytest.fixture(scope="module")
+def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """The one whose endpoint is attacked."""
+    running = Server.start(folder, simulator, metrics=ON_A_FREE_PORT)
+    yield running
+    running.stop()
+
+
+# Counts.
+
+def test_calls_are_counted_by_method_and_status_and_timed(
+        metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = metered()
+    web, email = connect(server), fresh_email()
+    made = web.create(email)
+    for _ in range(3):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
+            web.sign_in(password(email, "not the right one"))
+    for _ in range(5):
+        web.fetch(email=email)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_EMAIL"):
+        web.fetch(email="nobody")
+    web.refresh(made.refresh_token)
+    session(web.sign_in(assertion(simulator, "oidc.corp")))
+
+    wanted = {(ACCOUNTS + "Create", "OK"): 1, (AUTH + "SignIn", "UNAUTHENTICATED"): 3, (AUTH + "SignIn", "OK"): 1,
+              (AUTH + "FetchProviders", "OK"): 5, (AUTH + "FetchProviders", "INVALID_ARGUMENT"): 1,
+              (SESSIONS + "Refresh", "OK"): 1}
+    seen = eventually(server, lambda scrape: scrape.sum("latchkey_call_seconds_count") == sum(wanted.values()))
+    counted = {(labels["method"], labels["code"]): value for (name, pairs), value in seen.samples.items()
+               if name == "latchkey_calls_total" and value for labels in [dict(pairs)]}
+    assert counted == wanted
+    assert seen("latchkey_call_seconds_count", method=AUTH + "SignIn") == 4
+    assert seen("latchkey_call_seconds_bucket", method=AUTH + "SignIn", le="+Inf") == 4
+    assert 0 < seen("latchkey_call_seconds_sum", method=AUTH + "SignIn") < 60
+    assert seen.sum("latchkey_calls_in_flight") == 0
+    assert seen("latchkey_failures_total", reason="INVALID_LOGIN_CREDENTIALS") == 3
+    assert seen("latchkey_failures_total", reason="INVALID_EMAIL") == 1
+    assert seen.sum("latchkey_failures_total") == 4
+    # Create, Refresh, the sign-in of somebody new, and the signing key of the first start.
+    assert seen("latchkey_store_changes_total", outcome="committed") == 4
+    assert seen("latchkey_store_commit_changes_sum") == seen("latchkey_store_commit_changes_count") == 4
+    assert seen("latchkey_store_commit_seconds_count") == 4
+    assert seen("latchkey_fetches_total", result="answered") == 2, "the discovery document and the key set"
+    assert seen("latchkey_tls_handshakes_total", result="full") == 1
+    assert seen("latchkey_connections_accepted_total") == seen("latchkey_connections") == 1
+    assert seen.sum("latchkey_refusals_total") == 0
+
+
+def test_what_is_in_flight_is_a_level_that_falls_again(
+        metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered()
+    channels = [connect(server).channel for _ in range(2)]
+    watches = [channel.unary_stream(f"/{HEALTH_WATCH}")(b"") for channel in channels for _ in range(3)]
+    for watch in watches:
+        next(watch)
+    seen = Scrape.of(server)
+    assert seen("latchkey_calls_in_flight", method=HEALTH_WATCH) == seen("latchkey_streams") == 6
+    assert seen("latchkey_connections") == 2
+    for watch in watches[:2]:
+        watch.cancel()
+    seen = eventually(server, lambda scrape: scrape("latchkey_streams") == 4)
+    assert seen("latchkey_calls_in_flight", method=HEALTH_WATCH) == 4
+    assert seen("latchkey_calls_total", method=HEALTH_WATCH, code="CANCELLED") == 2
+    for channel in channels:
+        channel.close()
+    seen = eventually(server, lambda scrape: scrape("latchkey_connections") == 0)
+    assert seen("latchkey_calls_in_flight", method=HEALTH_WATCH) == seen("latchkey_streams") == 0
+    assert seen("latchkey_calls_total", method=HEALTH_WATCH, code="CANCELLED") == 6
+
+
+def test_pending_rows_are_counted_as_they_come_and_go_and_after_a_restart(
+        metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = metered()
+    web, email = connect(server), fresh_email()
+    made = web.create(email)
+    for _ in range(3):
+        conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    assert Scrape.of(server)("latchkey_pending_rows") == 3
+    server.stop()
+    server.launch()
+    assert Scrape.of(server)("latchkey_pending_rows") == 3
+    connect(server).delete(made.id_token)
+    assert Scrape.of(server)("latchkey_pending_rows") == 0
+
+
+def test_a_path_that_is_not_served_is_counted_without_its_name(
+        metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered()
+    for path in ("/fabricated.up/Name", "/latchkey.v1.AuthService/Hack"):
+        with pytest.raises(grpc.RpcError):
+            connect(server).channel.unary_unary(path)(b"")
+    seen = Scrape.of(server)
+    assert seen("latchkey_calls_total", method="unknown", code="UNIMPLEMENTED") == 2
+    assert "fabricated" not in seen.text and "Hack" not in seen.text
+
+
+# Refusals.
+
+def refusals(server: Server) -> dict[str, float]:
+    return {dict(labels)["limit"]: value for (name, labels), value in Scrape.of(server).samples.items()
+            if name == "latchkey_refusals_total" and value}
+
+
+def test_callers_who_are_refused_are_counted_by_why(
+        metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered(listen={"allow_unidentified": False})
+    for key, times, code, reason in (
+            (None, 1, StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"),
+            ("lk_" + "0" * 64, 2, StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"),
+            ("reader", 3, StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")):
+        for _ in range(times):
+            with expect_failure(code, reason):
+                connect(server, key=key).sign_in(anonymous())
+    with expect_failure(StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"):
+        connect(server, key="shop", certificate="web").sign_in(anonymous())
+    assert refusals(server) == {"caller_unidentified": 1, "caller_unknown": 2, "caller_rights": 3,
+                                "caller_contradictory": 1}
+    seen = Scrape.of(server)
+    assert seen("latchkey_calls_total", method=AUTH + "SignIn", code="UNAUTHENTICATED") == 4
+    assert seen("latchkey_calls_total", method=AUTH + "SignIn", code="PERMISSION_DENIED") == 3
+
+
+def test_a_full_password_queue_is_counted(metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered(passwords={**REAL_PASSWORDS, "workers": 1, "queue_max": 1})
+    email = fresh_email()
+    connect(server).create(email)
+    request = auth.SignInRequest(credential=password(email))
+    with grpc.secure_channel(server.address, channel_credentials(folder=server.folder, key="web")) as channel:
+        calls = [AuthServiceStub(channel).SignIn.future(request) for _ in range(30)]
+        codes = [call.code() for call in calls if call.exception() is not None]
+    assert codes and set(codes) == {StatusCode.RESOURCE_EXHAUSTED}
+    assert refusals(server) == {"password_queue": len(codes)}
+    assert Scrape.of(server)("latchkey_failures_total", reason="OVERLOADED") == len(codes)
+
+
+@pytest.mark.parametrize("setting, limit", [
+    ("pending_per_account_max", "pending_per_account"), ("pending_per_caller_max", "pending_per_caller"),
+    ("pending_total_max", "pending_in_all")])
+def test_a_full_pending_table_is_counted_by_its_limit(
+        metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, setting: str,
+        limit: str) -> None:
+    server = metered(policy={setting: 2})
+    web, email = connect(server), fresh_email()
+    web.create(email)
+    for _ in range(2):
+        conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    assert refusals(server) == {}
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED"):
+        web.sign_in(assertion(simulator, "oidc.corp", email=email))
+    assert refusals(server) == {limit: 1}
+    seen = Scrape.of(server)
+    assert seen("latchkey_pending_rows") == 2
+    assert seen("latchkey_store_changes_total", outcome="limited") == 1
+
+
+def test_a_reused_idempotency_key_is_counted(metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered()
+    web = connect(server)
+    web.create(fresh_email(), idempotency_key="once")
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "IDEMPOTENCY_KEY_REUSED"):
+        web.create(fresh_email(), idempotency_key="once")
+    assert refusals(server) == {"idempotency_key_reused": 1}
+
+
+def test_a_provider_that_cannot_be_asked_is_counted(
+        metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = metered()
+    simulator.behave("oidc.broken", "redirect")
+    try:
+        with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
+            connect(server).sign_in(assertion(simulator, "oidc.broken"))
+    finally:
+        simulator.behave("oidc.broken", "well")
+    seen = Scrape.of(server)
+    assert seen("latchkey_failures_total", reason="PROVIDER_UNAVAILABLE") == 1
+    assert seen("latchkey_fetches_total", result="redirected") == seen.sum("latchkey_fetches_total") > 0
+
+
+# What is not in the text.
+
+def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
+        metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = metered()
+    web, email = connect(server), fresh_email()
+    made = web.create(email, idempotency_key="a-key-of-idempotency")
+    token = simulator.token("oidc.corp", email=email)
+    exists = conflict(web.sign_in(provider("oidc.corp", token)))
+    linked = session(web.sign_in(password(email), pending_token=exists.pending_token))
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
+        web.sign_in(password(email, "wrong"))
+    text = Scrape.of(server).text
+    for secret in (email, email.split("@")[0], PASSWORD, token, exists.pending_token, made.id_token,
+                   made.refresh_token, linked.id_token, made.account.account_id, made.session_id, KEYS["web"], "lk_",
+                   "oidc.corp", "127.0.0.1", "spiffe:", "a-key-of-idempotency", str(server.folder)):
+        assert secret not in text
+    labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
+    assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "queue", "version", "sqlite"}
+
+
+# The text and its description.
+
+def test_every_metric_is_described_in_the_text_and_in_the_readme_and_nothing_else_is(endpoint: Server) -> None:
+    seen = Scrape.of(endpoint)
+    kinds = seen.kinds()
+    described = set(re.findall(r"^# HELP (\w+) \S", seen.text, re.MULTILINE))
+    assert described == set(kinds)
+    rows = dict(re.findall(r"^\| `((?:latchkey|process)_\w+)`[^|]*\| (\w+)", README.read_text(), re.MULTILINE))
+    assert rows == kinds
+    for name, kind in kinds.items():
+        assert (kind == "counter") == name.endswith("_total")
+
+
+def test_alerts_and_labels_that_the_readme_names_exist(endpoint: Server) -> None:
+    text, seen = README.read_text(), Scrape.of(endpoint)
+    named = set(re.findall(r"\b((?:latchkey|process)_[a-z_]+)\b", "".join(re.findall(r"\n    expr: .*", text))))
+    assert named and named <= {name for name, _ in seen.samples}
+    labels = re.findall(r'\b((?:limit|result|queue|outcome)="\w+")', text)
+    assert labels and all(label in seen.text for label in labels)
+
+
+def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
+    seen, process = Scrape.of(endpoint), endpoint.process
+    assert process is not None
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    resident = int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) << 10
+    assert abs(seen("process_resident_memory_bytes") - resident) < 16 << 20
+    # The scrape's own connection was open when they were counted.
+    assert abs(seen("process_open_fds") - len(list(Path(f"/proc/{process.pid}/fd").iterdir()))) <= 2
+    assert 0 < seen("process_cpu_seconds_total") < 600
+    assert abs(seen("process_start_time_seconds") - time.time()) < 600
+    assert seen("process_max_fds") > 100
+
+
+def test_the_end_of_the_certificate_and_its_reloads_are_told(
+        folder: Path, metered: Callable[..., Server]) -> None:
+    mine = folder / "metered.pem"
+    mine.write_bytes((folder / "server.pem").read_bytes())
+    server = metered(tls={"certificate_file": mine.name})
+    told = subprocess.run(["openssl", "x509", "-in", mine, "-noout", "-enddate"], capture_output=True, text=True)
+    ends = ssl.cert_time_to_seconds(told.stdout.strip().removeprefix("notAfter="))
+    assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
+    for good, result in ((True, "loaded"), (False, "refused"), (True, "loaded")):
+        before = Scrape.of(server)("latchkey_certificate_reloads_total", result=result)
+        mine.write_bytes((folder / "server.pem").read_bytes() if good else b"garbage")
+        server.signal(signal.SIGHUP)
+        eventually(server, lambda scrape: scrape("latchkey_certificate_reloads_total", result=result) == before + 1)
+        assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
+
+
+def test_metrics_are_not_served_unless_they_are_configured(server: Server) -> None:
+    assert not any(line["message"] == "metrics" for line in server.lines())
+
+
+# The endpoint.
+
+def ask(server: Server, method: str, path: str, version: int = 11) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection(*address(server), timeout=10)
+    connection._http_vsn, connection._http_vsn_str = version, f"HTTP/{version // 10}.{version % 10}"
+    connection.request(method, path)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def raw(server: Server, request: bytes) -> bytes:
+    """All that is answered until the server closes; where it closes at once, what was sent may come back as a reset."""
+    parts = []
+    with socket.create_connection(address(server), 10) as connection, suppress(ConnectionError):
+        connection.sendall(request)
+        while part := connection.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def test_get_answers_the_text_and_ends_the_connection(endpoint: Server) -> None:
+    for version in (11, 10):
+        answer, body = ask(endpoint, "GET", "/metrics?name=ignored", version)
+        assert answer.status == 200 and body.startswith(b"# HELP ") and body.endswith(b"\n")
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert answer.headers["Connection"] == "close" and int(answer.headers["Content-Length"]) == len(body)
+
+
+def test_head_answers_the_same_without_the_text(endpoint: Server) -> None:
+    answer, body = ask(endpoint, "HEAD", "/metrics")
+    assert answer.status == 200 and body == b"" and int(answer.headers["Content-Length"]) > 1_000
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/Metrics", "/metrics/../metrics", "/%6detrics", "//metrics"])
+def test_any_other_path_is_not_found(endpoint: Server, path: str) -> None:
+    assert ask(endpoint, "GET", path)[0].status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
+def test_any_other_method_is_told_what_is_allowed(endpoint: Server, method: str) -> None:
+    answer = raw(endpoint, f"{method} /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 405 ") and b"\r\nAllow: GET, HEAD\r\n" in answer
+
+
+@pytest.mark.parametrize("request_text", [
+    b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+    b"GET /metrics HTTP/1.1\nHost: a\n\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"])
+def test_what_is_no_request_is_refused_and_counted(endpoint: Server, request_text: bytes) -> None:
+    before = Scrape.of(endpoint)("latchkey_refusals_total", limit="metrics_request")
+    assert raw(endpoint, request_text).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 "))
+    assert Scrape.of(endpoint)("latchkey_refusals_total", limit="metrics_request") == before + 1
+
+
+def test_a_head_of_the_limit_is_served_and_one_byte_more_is_refused_however_much_follows(endpoint: Server) -> None:
+    def head(total: int) -> bytes:
+        frame = b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n"
+        return frame % (b"x" * (total - len(frame) + 2))
+
+    assert len(head(REQUEST_BYTES_MAX)) == REQUEST_BYTES_MAX
+    assert raw(endpoint, head(REQUEST_BYTES_MAX)).startswith(b"HTTP/1.1 200 ")
+    assert raw(endpoint, head(REQUEST_BYTES_MAX + 1)).startswith(b"HTTP/1.1 431 ")
+    # What still comes is read, so that the refusal arrives.
+    assert raw(endpoint, head(1 << 20)).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_request_byte_by_byte_is_served(endpoint: Server) -> None:
+    with socket.create_connection(address(endpoint), 10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n":
+            connection.send(bytes([byte]))
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_as_many_connections_as_the_limit_are_held_for_their_time_and_one_more_is_closed_at_once(
+        metered: Callable[..., Server]) -> None:
+    server = metered()
+    began = time.monotonic()
+    held = [socket.create_connection(address(server), 10) for _ in range(CONNECTIONS_MAX)]
+    with socket.create_connection(address(server), 10) as past:
+        assert past.recv(1) == b"" and time.monotonic() - began < 2
+    # One of those before still gets its answer.
+    held[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert held[0].recv(15) == b"HTTP/1.1 200 OK"
+    for one in held[1:]:
+        assert one.recv(1) == b"", "no word, and the end"
+    assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
+    for one in held:
+        one.close()
+    assert refusals(server) == {"metrics_connections": 1, "metrics_time": CONNECTIONS_MAX - 1}
+
+
+def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Server]) -> None:
+    server = metered()
+    began = time.monotonic()
+    held = [socket.create_connection(address(server), 10) for _ in range(CONNECTIONS_MAX)]
+    for one in held:
+        one.sendall(b"HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert one.recv(15) == b"HTTP/1.1 200 OK"
+    with socket.create_connection(address(server), 10) as past:
+        assert past.recv(1) == b"", "all places are taken still"
+    while raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") == b"":
+        assert time.monotonic() - began < REQUEST_SECONDS + 3
+        time.sleep(0.1)
+    assert time.monotonic() - began > REQUEST_SECONDS - 0.5
+    for one in held:
+        one.close()
+    assert set(refusals(server)) == {"metrics_connections"}, "who has his answer has not been refused"
+
+
+def test_many_who_scrape_at_once_do_not_keep_a_caller_waiting(
+        metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = metered(passwords=CHEAP_PASSWORDS)
+    web, email = connect(server), fresh_email()
+    web.create(email)
+    with concurrent.futures.ThreadPoolExecutor(CONNECTIONS_MAX - 1) as pool:
+        scrapes = [pool.submit(Scrape.of, server) for _ in range(60)]
+        calls = 0
+        while not all(scrape.done() for scrape in scrapes):
+            web.fetch(email=email)
+            calls += 1
+        assert all(scrape.result() for scrape in scrapes)
+    assert Scrape.of(server)("latchkey_calls_total", method=AUTH + "FetchProviders", code="OK") == calls > 0

@@ -1,0 +1,106 @@
+import Store
+import Synchronization
+import Testing
+
+@testable import StoreSQLite
+
+/// What a store told, in its order.
+private final class Notes: StoreObserver {
+  enum Note: Equatable {
+    case committed(Int)
+    case lost
+    case settled(Outcome?)
+    case full
+    case pendings(Int)
+  }
+
+  private let notes = Mutex<[Note]>([])
+  private let times = Mutex<[Duration]>([])
+
+  func take() -> [Note] {
+    notes.withLock { notes in
+      defer { notes = [] }
+      return notes
+    }
+  }
+
+  var took: [Duration] { times.withLock { $0 } }
+
+  func committed(changes: Int, took: Duration) {
+    times.withLock { $0.append(took) }
+    add(.committed(changes))
+  }
+  func lostCommit() { add(.lost) }
+  func settled(_ result: Result<Outcome, StoreError>) { add(.settled(try? result.get())) }
+  func refusedByFullQueue() { add(.full) }
+  func holds(pendingRows count: Int) { add(.pendings(count)) }
+
+  private func add(_ note: Note) { notes.withLock { $0.append(note) } }
+}
+
+@Suite struct ObserverTests {
+  let folder: Folder
+  private let notes = Notes()
+
+  init() throws { folder = try Folder() }
+
+  private func pending(_ number: UInt8, of accountID: String) -> Write {
+    .insertPending(
+      PendingRecord(
+        digest: Digest([UInt8](repeating: number, count: 32)), purpose: .link,
+        identity: IdentityKey(providerID: "oidc.a", subject: "\(number)"), email: nil, tier: .verified,
+        accountID: accountID, caller: CallerName("shop"), binding: nil, attemptID: "\(number)", sealed: [],
+        createdAt: Timestamp(millis: 0), expiresAt: Timestamp(millis: 10), attemptsLeft: 1),
+      limits: PendingLimits(perAccountMax: 2, perCallerMax: 9, totalMax: 9))
+  }
+
+  @Test func `a commit is told with its size before anyone is answered, and each change by what it came to`()
+    async throws
+  {
+    let store = try SQLiteStore(path: folder.file, observer: notes)
+    #expect(notes.take() == [.pendings(0)])
+    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    #expect(notes.take() == [.committed(1), .settled(.committed)])
+    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    #expect(notes.take() == [.committed(1), .settled(.conflict(.accountID))])
+    let fate = Fate()
+    _ = fate.cancel()
+    _ = try await store.commit(Change([.insertAccount(AccountRecord("b"))]), fate: fate)
+    #expect(notes.take() == [.committed(1), .settled(.cancelled)])
+    #expect(notes.took.count == 3 && notes.took.allSatisfy { $0 > .zero })
+    await store.close()
+  }
+
+  @Test func `the number of pending rows is told when it changes, and at the opening`() async throws {
+    let store = try SQLiteStore(path: folder.file, observer: notes)
+    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    _ = notes.take()
+    _ = try await store.commit(pending(1, of: "a"))
+    #expect(notes.take() == [.committed(1), .pendings(1), .settled(.committed)])
+    _ = try await store.commit(pending(2, of: "a"))
+    #expect(notes.take() == [.committed(1), .pendings(2), .settled(.committed)])
+    _ = try await store.commit(pending(3, of: "a"))
+    #expect(notes.take().last == .settled(.limited(.account)))
+    await store.close()
+
+    let again = try SQLiteStore(path: folder.file, observer: notes)
+    #expect(notes.take() == [.pendings(2)])
+    let swept = try await again.sweep(at: Timestamp(millis: 10), rowsMax: 10)
+    #expect(swept == 2)
+    // The sweep answers before it tells: nobody waits for the count.
+    try await eventually { notes.take() == [.pendings(0)] ? () : nil }
+    await again.close()
+  }
+
+  @Test func `a full queue is told, a closed store is not`() async throws {
+    var options = Options()
+    options.queueMax = 0
+    let store = try SQLiteStore(path: folder.file, options: options, observer: notes)
+    _ = notes.take()
+    await #expect(throws: StoreError.self) { try await store.commit(.insertAccount(AccountRecord("a"))) }
+    #expect(notes.take() == [.full])
+    await store.close()
+    await #expect(throws: StoreError.closed) { try await store.commit(.insertAccount(AccountRecord("a"))) }
+    #expect(notes.take() == [])
+  }
+}
