@@ -28,6 +28,16 @@ func system(_ name: String, _ package: String) -> Target {
   .systemLibrary(name: "C" + name, path: "Sources/C/" + name, pkgConfig: package)
 }
 
+/// libFuzzer brings the `main` of this program, and is there only in builds that deploy/fuzz makes.
+let fuzzer: [Target] =
+  Context.environment["LATCHKEY_FUZZ"] == nil
+  ? []
+  : [
+    .executableTarget(
+      name: "latchkey-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver",
+      swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])])
+  ]
+
 let package = Package(
   name: "latchkey",
   products: [.executable(name: "latchkeyd", targets: ["latchkeyd"])],
@@ -84,7 +94,15 @@ let package = Package(
       "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
       "Store", .product(name: "Logging", package: "swift-log"),
     ]),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "Server", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+        "Crypto", "Text", "Store",
+      ],
+      path: "Tests/Fuzz/Targets", swiftSettings: swift),
+    .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
-  ],
+  ] + fuzzer,
   swiftLanguageModes: [.v6]
 )

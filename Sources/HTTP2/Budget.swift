@@ -56,9 +56,11 @@ package struct Budget {
     package var continuations = Rate(count: 0, windowMillis: .max)
     package var continuationsPerBlockMax = 8
     package var largeHeaderLists = Rate(count: 50, windowMillis: 60_000)
-    /// Any header list beyond `headerListBytesCeiling`, as RFC 9113 6.5.2 counts, is one too many.
+    /// Any header list beyond `headerListBytesCeiling`, as RFC 9113 6.5.2 counts, or with more fields than
+    /// `headerFieldsCeiling` is one too many.
     package var headerBombs = Rate(count: 0, windowMillis: .max)
     package var headerListBytesCeiling = 262_144
+    package var headerFieldsCeiling = 1_024
     package var untaken = Rate(count: 2, windowMillis: .max)
 
     package init() {}

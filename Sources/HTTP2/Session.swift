@@ -296,7 +296,8 @@ internal import CNghttp2
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Before our own budget, which spares resets of calls that were answered already.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 200, 50)
-    unsafe nghttp2_option_set_max_continuations(option, limits.budget.continuationsPerBlockMax)
+    // Behind our own count of frames: nghttp2 counts each time that it is fed a part of a frame's head, of nine bytes.
+    unsafe nghttp2_option_set_max_continuations(option, 9 * (limits.budget.continuationsPerBlockMax + 1))
     // What may still come on closed streams is told by `ClosedStreams`.
     unsafe nghttp2_option_set_no_closed_streams(option, 1)
     var session: OpaquePointer?

@@ -28,6 +28,7 @@ internal import CNghttp2
   var answeredEarly: [Int32] = []
   /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
+  /// CONTINUATION frames of it.
   private var continuations = 0
   private let limits: SessionLimits
   private var budget: Budget
@@ -168,12 +169,18 @@ internal import CNghttp2
 
   func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     unsafe block.append(name: name, value: value, within: limits)
-    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
+    boundBlock()
   }
 
   func ignoredField(nameBytes: Int, valueBytes: Int) {
     block.ignore(nameBytes: nameBytes, valueBytes: valueBytes, within: limits)
-    if block.listBytes > limits.budget.headerListBytesCeiling { spend(.headerBomb) }
+    boundBlock()
+  }
+
+  private func boundBlock() {
+    let isBomb = block.listBytes > limits.budget.headerListBytesCeiling
+      || block.fieldsMet > limits.budget.headerFieldsCeiling
+    if isBomb { spend(.headerBomb) }
   }
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
@@ -282,12 +289,15 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _, _, name, nameBytes, value, valueBytes, _, context in
+      var isFaulty = false
       unsafe withSink(context) {
         unsafe $0.field(
           name: UnsafeBufferPointer(start: name, count: nameBytes),
           value: UnsafeBufferPointer(start: value, count: valueBytes))
+        isFaulty = $0.fault != nil
       }
-      return 0
+      // Nobody asks for the rest of the block: nghttp2 reads it without calling.
+      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       session, _, id, bytes, count, context in
@@ -307,8 +317,12 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
       _, _, _, nameBytes, _, valueBytes, _, context in
-      unsafe withSink(context) { $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes) }
-      return 0
+      var isFaulty = false
+      unsafe withSink(context) {
+        $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes)
+        isFaulty = $0.fault != nil
+      }
+      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
       unsafe withSink(context) { $0.closed(id, code) }

@@ -51,6 +51,13 @@ internal import CNghttp2
     return body
   }
 
+  /// Takes a part of it.
+  package func takeBody(most: Int) -> [UInt8] {
+    guard body.count > most else { return takeBody() }
+    defer { body.removeFirst(most) }
+    return Array(body[..<most])
+  }
+
   func queue(_ bytes: [UInt8]) {
     if outOffset == out.count {
       out = bytes
@@ -106,6 +113,8 @@ package struct HeaderBlock {
   package private(set) var count = 0
   /// As RFC 9113 6.5.2 counts: name + value + 32 for each field. Goes on where the block itself takes no more.
   private(set) var listBytes = 0
+  /// All that came, taken or not.
+  private(set) var fieldsMet = 0
   private(set) var isTooLarge = false
 
   /// Name and value of each field, in order.
@@ -124,7 +133,7 @@ package struct HeaderBlock {
   mutating func append(
     name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits
   ) {
-    listBytes += name.count + value.count + 32
+    meet(nameBytes: name.count, valueBytes: value.count)
     guard !isTooLarge else { return }
     guard listBytes <= limits.headerListBytesMax, count < limits.headerFieldsMax else {
       return refuse()
@@ -140,8 +149,13 @@ package struct HeaderBlock {
 
   /// A field that nghttp2 ignores costs as much as any (CVE-2019-9516).
   mutating func ignore(nameBytes: Int, valueBytes: Int, within limits: SessionLimits) {
-    listBytes += nameBytes + valueBytes + 32
+    meet(nameBytes: nameBytes, valueBytes: valueBytes)
     if listBytes > limits.headerListBytesMax { refuse() }
+  }
+
+  private mutating func meet(nameBytes: Int, valueBytes: Int) {
+    listBytes += nameBytes + valueBytes + 32
+    fieldsMet += 1
   }
 
   private mutating func refuse() {

@@ -157,36 +157,58 @@ final class Connection {
     return true
   }
 
-  /// Looks at what nghttp2 reported; returns how many calls began.
+  /// Looks at what nghttp2 reported, until so many calls have begun; returns how many have.
   private func process(_ session: Session, callsMax: Int) -> Int {
-    var begun = 0
+    var callsLeft = callsMax
     let touched = session.sink.takeTouched()
     for (index, stream) in touched.enumerated() {
-      if stream.call == nil, stream.headersComplete, !stream.isClosed, !stream.answered {
-        guard begun < callsMax else {
-          session.sink.touchAgain(touched[index...])
-          worker.queueRead(self)
-          break
-        }
-        begun += 1
+      let isNew = stream.call == nil && stream.headersComplete && !stream.isClosed && !stream.answered
+      if isNew, callsLeft > 0 {
+        callsLeft -= 1
         begin(stream, session)
         stream.dropHeaders()
+      } else if isNew {
+        waitForTurn(touched[index...], session)
+        break
       }
       guard let call = stream.call as? ServerCall else { continue }
-      guard !stream.isClosed else {
+      if stream.isClosed {
         ended(call)
-        continue
+      } else if call.isStreaming {
+        if callsLeft > 0 { callsLeft -= converse(call, messagesMax: callsLeft, session) }
+        guard callsLeft > 0 else {
+          waitForTurn(touched[index...], session)
+          break
+        }
+      } else {
+        take(stream.takeBody(), of: call, session)
       }
-      let body = stream.takeBody()
-      session.consumed(stream, bytes: body.count)
-      guard call.stage == .receiving else { continue }
-      follow(call, call.received(body, ended: stream.ended), session)
-      recount(call, session)
     }
     if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
     for _ in 0..<session.sink.takeRefusedStreams() { worker.log.reached(.streams, address) }
     if session.sink.lastID > worker.limits.session.streamIDMax { runOut() }
-    return begun
+    return callsMax - callsLeft
+  }
+
+  private func waitForTurn(_ streams: ArraySlice<HTTP2.Stream>, _ session: Session) {
+    session.sink.touchAgain(streams)
+    worker.queueRead(self)
+  }
+
+  private func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
+    session.consumed(call.stream, bytes: body.count)
+    guard call.stage == .receiving else { return }
+    follow(call, call.received(body, ended: call.stream.ended && call.stream.body.isEmpty), session)
+    recount(call, session)
+  }
+
+  /// Gives a streaming call what came for it, in parts, until they held so many messages; returns how many they held.
+  private func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
+    let before = call.messagesReceived
+    repeat {
+      take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
+    } while !call.stream.body.isEmpty && call.messagesReceived - before < messagesMax
+    return call.messagesReceived - before
   }
 
   private func begin(_ stream: HTTP2.Stream, _ session: Session) {
@@ -247,6 +269,8 @@ final class Connection {
     switch step {
     case .wait: break
     case .refuse(let refusal):
+      // A streaming call may have begun its answer: then only the trailers are left to say it.
+      guard !call.headSent else { return finish(call, refusal.status, session) }
       call.stage = .answered
       if refusal.status.code == .resourceExhausted { worker.log.reached(.messageBytes, address) }
       refuse(call.stream, refusal, session)
@@ -269,6 +293,7 @@ final class Connection {
 
   private func converse(_ call: ServerCall, _ messages: [Message], last: Bool, _ session: Session) {
     do {
+      call.messagesReceived += messages.count
       for message in messages {
         guard call.stage == .receiving, let step = try call.handle(message, arena: worker.arena) else { break }
         send(call, step, session)

@@ -42,6 +42,17 @@ enum LimitKind: String, Sendable, CaseIterable {
 }
 
 extension Fault {
+  /// No honest client does it, whatever the network, its settings or our own slowness make of it: whoever does is not
+  /// to come back at once. A client that gives up on us resets its calls, one that is far away takes answers slowly.
+  var isOffence: Bool {
+    switch LimitKind(rawValue: debugData) {
+    case .tooManyStreamErrors, .tooManyPrematureStreams, .tooManySettings, .tooManyPriorities, .tooManyEmptyFrames,
+      .tooManyControlFrames, .tooManyContinuations, .tooManyLargeHeaderLists, .headerListBomb, .tooManyKeyUpdates:
+      true
+    default: false
+    }
+  }
+
   /// A frame, a header block or a greeting was begun and not ended.
   static let slowFrame = Fault(code: .enhanceYourCalm, debugData: LimitKind.slowFrame.rawValue)
   /// Told to nobody: there is no frame before the keys.

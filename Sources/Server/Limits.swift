@@ -14,8 +14,8 @@ package struct Limits: Sendable {
   package var connectionsMax = 16_384
   /// An IPv6 network of 64 bits counts as one address: its owner has all of it.
   package var connectionsPerAddressMax = 256
-  /// Connections of one address that were ended for abuse within `offencesMillis`; past it none is taken from there
-  /// until the time is over.
+  /// Connections of one address that were ended within `offencesMillis` for what no honest client does; past it none is
+  /// taken from there until the time is over.
   package var offencesPerAddressMax = 20
   package var offencesMillis: Int64 = 60_000
   package var listenBacklog: Int32 = 4_096
@@ -27,7 +27,10 @@ package struct Limits: Sendable {
   package var readBytesPerTurnMax = 65_536
   /// Records of one byte cost as much as full ones.
   package var readsPerTurnMax = 64
+  /// Messages of streaming calls count, too.
   package var newCallsPerTurnMax = 32
+  /// A streaming call is given so much at once, so that it cannot bring thousands of messages.
+  package var streamPartBytes = 512
 
   // One turn of one reactor, so that answers do not wait for everybody else's requests.
   package var connectionsPerTurnMax = 64

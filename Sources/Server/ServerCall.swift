@@ -26,6 +26,8 @@ final class ServerCall {
   let deadlineMillis: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// Of a streaming call.
+  var messagesReceived = 0
   /// As they were counted last: see `Connection.recount`.
   var heldBytes = 0
   /// A drain waits for it: all but calls that only watch and would never end by themselves.

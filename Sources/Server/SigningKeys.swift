@@ -1,4 +1,4 @@
-internal import Crypto
+package import Crypto
 internal import Identity
 internal import Reactor
 internal import Store
@@ -62,16 +62,21 @@ enum SigningKeys {
 }
 
 /// The one secret an operator keeps: 64 hex digits in a file that only the server reads.
-enum MasterKey {
+package enum MasterKey {
   static func read(_ path: String) throws(ConfigurationError) -> Secret {
     let setting = "secrets.master_key_file"
     guard let bytes = readFile(path, bytesMax: 4_096) else {
       throw ConfigurationError(setting: setting, why: "\(path) cannot be read")
     }
-    let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-    guard let key = Hex.decode(text), key.count == 32 else {
+    guard let key = key(in: bytes) else {
       throw ConfigurationError(setting: setting, why: "\(path) must hold 64 hex digits and nothing else")
     }
+    return key
+  }
+
+  package static func key(in file: [UInt8]) -> Secret? {
+    let text = String(decoding: file, as: UTF8.self).filter { !$0.isWhitespace }
+    guard let key = Hex.decode(text), key.count == 32 else { return nil }
     return Secret(copying: key)
   }
 }

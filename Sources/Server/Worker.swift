@@ -274,7 +274,7 @@ final class Load: Sendable {
   /// A connection was ended for what its client did.
   func offended(_ connection: Connection, _ fault: Fault) {
     if let limit = LimitKind(rawValue: fault.debugData) { log.reached(limit, connection.address) }
-    if fault.code == .enhanceYourCalm { shared.census.offended(connection.address, nowMillis: nowMillis) }
+    if fault.isOffence { shared.census.offended(connection.address, nowMillis: nowMillis) }
   }
 
   func closed(_ connection: Connection) {

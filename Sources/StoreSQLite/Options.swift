@@ -15,6 +15,8 @@ package struct Options: Sendable {
   /// Pages in the WAL from which on the writer moves them into the file. A reader looks past every older copy of a page
   /// that the log holds, so a long log costs more than it saves.
   package var checkpointPages: Int32 = 1000
+  /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
+  package var waysInCacheBytesMax = 256 << 20
   /// How large the file may grow; nil: as large as the disk allows.
   package var pagesMax: Int64?
 

@@ -3,20 +3,26 @@ import Store
 /// A read-only connection with every look-up of `Query` prepared, and the snapshot of the turn.
 final class Reader {
   private let connection: Connection
+  private let cache: WaysInCache
+  private let providerNames: ProviderNames
+  /// The last commit that the snapshot is sure to show.
+  private var snapshotCommit: UInt64 = 0
   private let begin, end: Statement
   private let accountByID, accountByEmail, accountByPhone, accountByIdentity: Statement
   private let waysInByEmail, waysInByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
 
-  init(path: String, options: Options) throws(Failure) {
+  init(path: String, options: Options, cache: WaysInCache) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
+    self.cache = cache
+    providerNames = ProviderNames(cache)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
     let ownerByIdentity = """
       SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
       """
     begin = try connection.prepare("BEGIN")
-    end = try connection.prepare("COMMIT")
+    end = try connection.prepare("ROLLBACK")
     accountByID = try connection.prepare("\(account) WHERE a.id = ?")
     accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
     accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
@@ -41,9 +47,8 @@ final class Reader {
       "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
   }
 
-  /// Answers from the snapshot, which the first question opens.
+  /// Answers from the snapshot, which the first question that the cache cannot answer opens.
   func facts(_ query: Query) throws(Failure) -> Facts {
-    if !connection.isInTransaction { try begin.run() }
     var facts = Facts()
     if let email = query.email { facts.emailOwner = try state(accountByEmail.bind(email)) }
     if let email = query.waysIn { facts.waysIn = try waysIn(email, linkedToo: query.includesLinkedEmail) }
@@ -62,15 +67,14 @@ final class Reader {
     }
     if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key), IdempotencyRecord.init) }
     if let digest = query.spentToken {
-      defer { spentToken.reset() }
-      facts.tokenSpent = try spentToken.bind(digest).step()
+      facts.tokenSpent = try one(spentToken.bind(digest)) { _ in true } ?? false
     }
     if query.signingKeys { facts.signingKeys = try all(signingKeys, SigningKeyRecord.init) }
     return facts
   }
 
-  /// Nothing is left to fail when a read transaction ends: every statement is reset where it was stepped. A read that
-  /// failed (IOERR, NOMEM) has ended it already.
+  /// Nothing is left to fail when a read transaction is rolled back: every statement is reset where it was stepped.
+  /// COMMIT would answer with the failure of an earlier read. Most failed reads (IOERR, NOMEM) have ended it already.
   func endSnapshot() {
     guard connection.isInTransaction else { return }
     do throws(Failure) {
@@ -81,6 +85,14 @@ final class Reader {
   }
 
   private func waysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
+    let key = WaysInCache.Key(email, linkedToo: linkedToo)
+    if let found = cache.find(key, providerNames) { return found }
+    let record = try storedWaysIn(email, linkedToo: linkedToo)
+    cache.keep(record, key, asOf: snapshotCommit, providerNames)
+    return record
+  }
+
+  private func storedWaysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
     var rows = try all(waysInByEmail.bind(email), WaysInRow.init)
     if rows.isEmpty, linkedToo { rows = try all(waysInByLinkedEmail.bind(email), WaysInRow.init) }
     guard var record = rows.first?.record else { return nil }
@@ -109,10 +121,18 @@ final class Reader {
     return state
   }
 
+  /// The commit is asked for first: the snapshot may be newer, and never older.
+  private func openSnapshot() throws(Failure) {
+    guard !connection.isInTransaction else { return }
+    snapshotCommit = cache.commit
+    try begin.run()
+  }
+
   private func one<Record>(
     _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
   ) throws(Failure) -> Record? {
     defer { statement.reset() }
+    try openSnapshot()
     return try statement.step() ? try read(statement) : nil
   }
 
@@ -120,6 +140,7 @@ final class Reader {
     _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
   ) throws(Failure) -> [Record] {
     defer { statement.reset() }
+    try openSnapshot()
     var records: [Record] = []
     while try statement.step() { records.append(try read(statement)) }
     return records

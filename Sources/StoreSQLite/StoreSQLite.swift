@@ -18,6 +18,7 @@ package final class SQLiteStore: Store {
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
   private let threadReader: ThreadSlot<Reader>
+  private let cache: WaysInCache
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
@@ -32,8 +33,12 @@ package final class SQLiteStore: Store {
       try LockFile.createPrivately(path)
       let connection = try Connection.writer(path: path, options: options)
       try Migrations.run(on: connection)
-      let writer = try Writer(connection, lock: lock, inbox: writing, options: options, progress: progress)
-      let server = ReadServer(try Reader(path: path, options: options), inbox: reading)
+      // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.
+      let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
+      cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
+      let writer = try Writer(
+        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache)
+      let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
       try startThread { writer.run() }
       try startThread { server.run() }
     } catch {
@@ -64,7 +69,7 @@ package final class SQLiteStore: Store {
     try ensureOpen()
     guard threadReader.value == nil else { return }
     do throws(Failure) {
-      threadReader.value = try Reader(path: path, options: options)
+      threadReader.value = try Reader(path: path, options: options, cache: cache)
     } catch {
       throw error.storeError
     }

@@ -22,17 +22,19 @@ final class Writer {
   private let inbox: Inbox<WriteOrder>
   private let options: Options
   private let progress: Progress
+  let cache: WaysInCache
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress
+    progress: Progress, cache: WaysInCache
   ) throws(Failure) {
     self.connection = connection
     self.lock = consume lock
     self.inbox = inbox
     self.options = options
     self.progress = progress
+    self.cache = cache
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")
@@ -161,6 +163,7 @@ final class Writer {
         return value
       }
       try commit.run()
+      cache.advance()
       progress.transactions.add(1, ordering: .relaxed)
       return value
     } catch {

@@ -14,14 +14,6 @@ package enum ChannelStep: Hashable, Sendable {
   case tooManyKeyUpdates
 }
 
-/// Who the peer is, by its certificate.
-package enum PeerName: Hashable, Sendable {
-  case none
-  case name(String)
-  /// It proved a certificate that names nobody.
-  case unusable
-}
-
 /// The server's end of one TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
@@ -58,14 +50,7 @@ package enum PeerName: Hashable, Sendable {
   /// The handshake was spared its signatures by a ticket of an earlier one.
   package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
-  package var peerName: PeerName {
-    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
-      let bytes = unsafe lk_tls_peer_name(ssl, text.baseAddress, Int32(text.count))
-      guard bytes > 0 else { return bytes == 0 ? .none : .unusable }
-      let name = unsafe text[..<Int(bytes)].map { UInt8(bitPattern: $0) }
-      return String(validating: name, as: UTF8.self).map(PeerName.name) ?? .unusable
-    }
-  }
+  package var peerName: PeerName { unsafe PeerName { text, count in unsafe lk_tls_peer_name(ssl, text, count) } }
 
   /// Tells the peer that no more comes. After a failure libssl must not be asked again.
   package func sayGoodbye() {

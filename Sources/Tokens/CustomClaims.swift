@@ -11,6 +11,8 @@ package enum CustomClaimsError: Error, Equatable, Sendable {
 /// to the top level of our ID tokens, so their names must not be those of the token's own.
 package struct CustomClaims: Equatable, Sendable {
   package static let byteCountMax = 1_000
+  /// They stand one level deeper in a custom token, which must still be readable.
+  package static let depthMax = JSONValue.depthMax - 1
   package static let none = CustomClaims(members: [])
 
   /// What RFC 7519, OpenID Connect and Firebase reserve, and what our tokens say themselves.
@@ -26,7 +28,7 @@ package struct CustomClaims: Equatable, Sendable {
   package init(validating json: String) throws(CustomClaimsError) {
     guard json.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(json.utf8)
-    guard let object = (try? JSONValue.parse(bytes, byteCountMax: Self.byteCountMax))?.members,
+    guard let object = (try? JSONValue.parse(bytes, byteCountMax: bytes.count, depthMax: Self.depthMax))?.members,
       let opening = bytes.firstIndex(of: UInt8(ascii: "{")), let closing = bytes.lastIndex(of: UInt8(ascii: "}"))
     else { throw .malformed }
     if let name = object.map(\.name).first(where: Self.reservedNames.contains) { throw .forbidden(name) }
@@ -51,13 +53,14 @@ package struct CustomClaims: Equatable, Sendable {
   package func overridden(by other: CustomClaims) -> CustomClaims {
     if other.isEmpty { return self }
     if isEmpty { return other }
-    func parsed(_ claims: CustomClaims) -> [JSONMember] {
+    func texts(_ claims: CustomClaims) -> [JSONMemberText] {
       let bytes = Array(claims.json.utf8)
-      return (try? JSONValue.parse(bytes, byteCountMax: Self.byteCountMax + 2))?.members ?? []
+      return (try? JSONValue.parseWithTexts(bytes, byteCountMax: bytes.count))?.texts ?? []
     }
-    let winning = parsed(other)
+    let winning = texts(other)
     let names = Set(winning.map(\.name))
-    return CustomClaims(of: parsed(self).filter { !names.contains($0.name) } + winning)
+    let kept = texts(self).filter { !names.contains($0.name) } + winning
+    return CustomClaims(members: Array(kept.map(\.member).joined(separator: [UInt8(ascii: ",")])))
   }
 
   package var isEmpty: Bool { members.isEmpty }

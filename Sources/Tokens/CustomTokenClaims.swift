@@ -37,14 +37,16 @@ package struct CustomTokenClaims: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// From claims whose signature is verified. The signer may be a registered key of somebody else's, so the session's
-  /// claims are held to the rules of our own.
-  package init(_ token: JSONValue) throws(TokenError) {
+  /// From the payload of a token whose signature is verified. The signer may be a registered key of somebody else's, so
+  /// the session's claims are held to the rules of our own.
+  package init(payload: [UInt8]) throws(TokenError) {
+    guard let (token, texts) = try? JSONValue.parseWithTexts(payload, byteCountMax: JWS.byteCountMax) else {
+      throw .malformed(.claims)
+    }
     var claims = CustomClaims.none
-    if let object = token["claims"] {
-      var writer = JSONWriter()
-      writer.value(object)
-      guard let valid = try? CustomClaims(validating: writer.text) else { throw .malformed(.claims) }
+    if let object = texts.first(where: { $0.name == "claims" })?.value {
+      let text = String(decoding: object, as: UTF8.self)
+      guard let valid = try? CustomClaims(validating: text) else { throw .malformed(.claims) }
       claims = valid
     }
     guard let issuer = token["iss"]?.string, let audience = token["aud"]?.string,

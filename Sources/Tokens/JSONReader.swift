@@ -2,10 +2,15 @@
 /// FoundationEssentials' decoder takes two and a half times as long, and because that one does not refuse a name twice.
 struct JSONReader {
   private let bytes: [UInt8]
+  private let depthMax: Int
   private var offset = 0
+  /// Of the outermost object, where they are kept.
+  private(set) var texts: [JSONMemberText]?
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8], depthMax: Int, keepsTexts: Bool = false) {
     self.bytes = bytes
+    self.depthMax = depthMax
+    texts = keepsTexts ? [] : nil
   }
 
   mutating func document() throws(JSONError) -> JSONValue {
@@ -51,7 +56,7 @@ struct JSONReader {
   }
 
   private mutating func members(depth: Int) throws(JSONError) -> [JSONMember] {
-    guard depth <= JSONValue.depthMax else { throw .tooDeep }
+    guard depth <= depthMax else { throw .tooDeep }
     offset += 1
     skipSpace()
     var members: [JSONMember] = []
@@ -59,12 +64,18 @@ struct JSONReader {
     var names: Set<String> = []
     repeat {
       skipSpace()
+      let start = offset
       guard next == UInt8(ascii: "\"") else { throw syntaxError }
       let name = try string()
       guard isNew(name, among: members, &names) else { throw .duplicateName(name) }
       skipSpace()
       guard take(UInt8(ascii: ":")) else { throw syntaxError }
+      skipSpace()
+      let valueStart = offset
       members.append(JSONMember(name, try value(depth: depth)))
+      if depth == 1 {
+        texts?.append(JSONMemberText(name: name, member: bytes[start..<offset], value: bytes[valueStart..<offset]))
+      }
       skipSpace()
     } while take(UInt8(ascii: ","))
     guard take(UInt8(ascii: "}")) else { throw syntaxError }
@@ -79,7 +90,7 @@ struct JSONReader {
   }
 
   private mutating func elements(depth: Int) throws(JSONError) -> [JSONValue] {
-    guard depth <= JSONValue.depthMax else { throw .tooDeep }
+    guard depth <= depthMax else { throw .tooDeep }
     offset += 1
     skipSpace()
     var values: [JSONValue] = []

@@ -67,6 +67,13 @@ package struct JSONMember: Equatable, Sendable {
   }
 }
 
+struct JSONMemberText: Sendable {
+  let name: String
+  /// From the name to the end of the value.
+  let member: ArraySlice<UInt8>
+  let value: ArraySlice<UInt8>
+}
+
 package enum JSONError: Error, Equatable, Sendable {
   case tooLarge
   case tooDeep
@@ -80,9 +87,22 @@ extension JSONValue {
 
   /// Strict: RFC 8259 to the letter, valid UTF-8, no byte order mark, nothing behind the document, and no name twice in
   /// an object, since two readers that choose differently see two documents. The size is looked at before the text.
-  package static func parse(_ bytes: [UInt8], byteCountMax: Int) throws(JSONError) -> JSONValue {
+  package static func parse(
+    _ bytes: [UInt8], byteCountMax: Int, depthMax: Int = depthMax
+  ) throws(JSONError) -> JSONValue {
     guard bytes.count <= byteCountMax else { throw .tooLarge }
-    var reader = JSONReader(bytes)
+    var reader = JSONReader(bytes, depthMax: depthMax)
     return try reader.document()
+  }
+
+  /// With the members of the outermost object as they stand in the text: a number that is read and written again can
+  /// lose digits and grow.
+  static func parseWithTexts(
+    _ bytes: [UInt8], byteCountMax: Int
+  ) throws(JSONError) -> (value: JSONValue, texts: [JSONMemberText]) {
+    guard bytes.count <= byteCountMax else { throw .tooLarge }
+    var reader = JSONReader(bytes, depthMax: depthMax, keepsTexts: true)
+    let value = try reader.document()
+    return (value, reader.texts ?? [])
   }
 }

@@ -1,4 +1,4 @@
-import Crypto
+@testable import Crypto
 import Testing
 
 struct KeyTests {
@@ -109,6 +109,21 @@ struct KeyTests {
         return try await group.reduce(0, +)
       }
       #expect(good == 200)
+    }
+  }
+
+  @Test(arguments: [KeyKind.p256, .p384])
+  func `A private key that comes with another key's public half is refused`(kind: KeyKind) throws {
+    func made() throws -> [UInt8] {
+      let secret = try PrivateKey.generate(kind).pkcs8()
+      return unsafe secret.withPointer { unsafe [UInt8](UnsafeBufferPointer(start: $0, count: $1)) }
+    }
+    let (one, other) = (try made(), try made())
+    // RFC 5915: the point stands at the end.
+    let point = 1 + 2 * (kind == .p256 ? 32 : 48)
+    #expect(throws: Never.self) { try PrivateKey(pkcs8: Secret(copying: one)) }
+    #expect(throws: CryptoError.unusableKey(.malformed)) {
+      try PrivateKey(pkcs8: Secret(copying: one.dropLast(point) + other.suffix(point)))
     }
   }
 

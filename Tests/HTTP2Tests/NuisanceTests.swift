@@ -155,6 +155,15 @@ private func request(listBytes: Int) -> [(String, String)] {
   #expect(farewell(peer.ask(.headers(3, request(listBytes: 20_001)))) == "header_list_bomb")
 }
 
+@Test(arguments: ["a", ""])
+func `as many fields as the ceiling are refused with a status, one more ends the connection`(name: String) {
+  let peer = Peer()
+  let fields = [(String, String)](repeating: (name, ""), count: 1_024 - Frame.request.count)
+  #expect(farewell(peer.ask(.headers(1, Frame.request + fields))) == nil)
+  #expect(peer.sink.stream(1)?.headersTooLarge == true)
+  #expect(farewell(peer.ask(.headers(3, Frame.request + fields + [(name, "")]))) == "header_list_bomb")
+}
+
 @Test func `CVE-2024-28182: a header block of one-byte references does not go on for ever`() {
   let peer = Peer()
   _ = peer.feed(Frame.indexed(1, fields: 16_384, ends: false).bytes)

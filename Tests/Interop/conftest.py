@@ -16,10 +16,15 @@ import grpc
 import pytest
 
 import certificates
+import effects
 import server as servers
 from raw import Connection
 
 STUBS = tempfile.TemporaryDirectory(prefix="interop-stubs-")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--save", action="store_true", help="write the effects of all attacks into ATTACKS.md")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,6 +59,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed, missed = count("passed") + count("xpassed"), count("failed") + count("xfailed")
     if passed + missed:
         terminalreporter.write_line(f"h2 cases passed: {passed} of {passed + missed}")
+    if effects.EFFECTS:
+        terminalreporter.write_line(effects.table(effects.EFFECTS))
+        if terminalreporter.config.getoption("--save"):
+            effects.save(effects.EFFECTS)
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +74,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[servers.Server]:
-    running = servers.start(folder)
+    # All tests come from one address, and many offend on purpose.
+    running = servers.start(folder, offences_per_address_max=1_000_000)
     yield running
     assert running.process.poll() is None, "the server ended during the tests"
     running.stop()

@@ -32,3 +32,16 @@ def key_updates(ssl: ctypes.c_void_p, count: int) -> bytes:
     records = ctypes.create_string_buffer(count * 64)
     read = LIBRARY.BIO_read(memory, records, len(records))
     return records.raw[:read]
+
+
+def closed_after(plain: socket.socket, patience_seconds: float) -> bool:
+    """Whether the other side ends the connection within so long; what it says meanwhile is passed over."""
+    plain.settimeout(patience_seconds)
+    try:
+        while plain.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True

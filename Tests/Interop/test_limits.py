@@ -10,8 +10,8 @@ from typing import Callable
 import pytest
 from hyperframe import frame as frames
 
-from raw import (CANCEL, CHECK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, MAX_CONCURRENT_STREAMS,
-                 MAX_HEADER_LIST_SIZE, NO_ERROR, PING, Connection, Field, Reply, frame, message, request, reset)
+from raw import (CHECK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, MAX_CONCURRENT_STREAMS,
+                 MAX_HEADER_LIST_SIZE, NO_ERROR, PING, Connection, Field, Reply, frame, message, request)
 from server import Server
 from test_response_rules import finish, hold, settled
 
@@ -159,16 +159,6 @@ def test_a_request_that_does_not_end_in_time_is_ended_and_the_connection_stays(
         reply = connection.reply(stream, 2)
         assert not reply.closed and (reply.reset is not None or reply.status not in (None, OK)), reply
         assert connection.call().status == OK
-
-
-@pytest.mark.peer_differs("the C core goes on answering")
-def test_ten_thousand_resets_end_their_connection_and_no_other(server: Server) -> None:
-    with Connection(server.port) as hasty, Connection(server.port) as other:
-        for _ in range(200):
-            streams = [hasty.stream() for _ in range(50)]
-            hasty.write(*[hasty.headers(stream, request()) + reset(stream, CANCEL) for stream in streams])
-        assert [other.call().status for _ in range(20)] == [OK] * 20
-        assert hasty.until(frames.GoAwayFrame) is None or hasty.until(frames.DataFrame) is None
 
 
 def closed_at_once(server: Server) -> bool:

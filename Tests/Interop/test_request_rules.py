@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
+from hyperframe import frame as frames
 
 from raw import (CHECK, DATA, END_HEADERS, END_STREAM, INTERNAL_ERROR, NO_ERROR,
                  PROTOCOL_ERROR, WATCH, Connection, Field, Reply, frame, message, request)
@@ -244,6 +245,18 @@ def test_R19_two_messages_are_unimplemented(connection: Connection) -> None:
 @pytest.mark.parametrize("body", [b"\0", b"\0\0\0", message(b"\x0a", length=9)], ids=["head 1", "head 3", "message"])
 def test_R20_an_end_inside_a_message_is_internal(connection: Connection, body: bytes) -> None:
     assert refused(connection.call(body=body), INTERNAL)
+
+
+@pytest.mark.peer_differs("grpcio waits for more")
+@pytest.mark.parametrize("body", [b"\2\0\0\0\0", message(b"\x0a", length=9), message(length=LIMIT_BYTES + 1)],
+                         ids=["flag", "cut", "length"])
+def test_R20_a_broken_message_ends_a_streaming_call_that_was_answered_already(
+        connection: Connection, body: bytes) -> None:
+    connection.write(connection.headers(1, request(WATCH)), frame(DATA, 0, 1, message()))
+    connection.until(frames.DataFrame)
+    connection.write(frame(DATA, END_STREAM, 1, body))
+    reply = connection.reply(1)
+    assert reply.ended and reply.status in (INTERNAL, RESOURCE_EXHAUSTED), reply
 
 
 @pytest.mark.parametrize("last", [frame(DATA, 0, 1, message()) + frame(DATA, END_STREAM, 1),

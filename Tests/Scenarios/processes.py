@@ -90,11 +90,14 @@ class Server:
     port: int
     settings: Settings
     process: subprocess.Popen[bytes] | None = field(default=None)
+    # Variables beside those of the tests' own process.
+    environment: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, folder: Path, simulator: Simulator, **overrides: Settings) -> Server:
+    def start(cls, folder: Path, simulator: Simulator, environment: dict[str, str] | None = None,
+              **overrides: Settings) -> Server:
         port = free_port()
-        server = cls(folder, port, settings(folder, port, simulator.base, **overrides))
+        server = cls(folder, port, settings(folder, port, simulator.base, **overrides), environment=environment or {})
         server.launch()
         return server
 
@@ -114,7 +117,8 @@ class Server:
         """Starts it and waits until its log says that it takes calls."""
         begun = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log)
+            self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log,
+                                            env=os.environ | self.environment)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             if any(line.get("message") == "listening" for line in self.lines(begun)):

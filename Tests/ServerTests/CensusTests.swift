@@ -89,6 +89,15 @@ func `an IPv6 network of 64 bits counts as one address`(address: String, network
   #expect(census.enter("b", nowMillis: 0) == .offencesPerAddress)
 }
 
+@Test(arguments: [
+  Budget.Kind.unfinishedReset.rawValue, Budget.Kind.untaken.rawValue, "too_many_pings", "slow_frame",
+  "stream_id_going_back",
+])
+func `what haste, distance or a wrong keepalive bring about is no offence`(word: String) {
+  #expect(!Fault(code: .enhanceYourCalm, debugData: word).isOffence)
+  #expect(Fault(code: .enhanceYourCalm, debugData: Budget.Kind.headerBomb.rawValue).isOffence)
+}
+
 @Test func `every word that ends a connection for abuse is the name of a limit`() {
   let words = Budget.Kind.allCases.map(\.rawValue) + ["too_many_pings", "slow_frame"]
   for word in words { #expect(LimitKind(rawValue: word) != nil, "\(word)") }

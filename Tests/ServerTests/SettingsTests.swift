@@ -11,6 +11,18 @@ import Testing
 
 @testable import Server
 
+@Test func `a file that is no text is refused as such`() {
+  for broken: [UInt8] in [[0xFF], Array("{tls".utf8) + [0xFF, 0xFF, 0x7F] + Array(": {}}".utf8)] {
+    let wrong = refusal { try Settings.parse(broken, folder: "", environment: [:]) }
+    #expect(wrong?.description == "the file: it is not UTF-8")
+  }
+}
+
+@Test func `a refusal is one line, whatever the file holds`() {
+  let wrong = refusal { try settings("\"no\\nsuch\": 1") }
+  #expect(wrong?.description == "no\\nsuch: there is no such setting")
+}
+
 @Test func `the least file is two paths, and all else has its default`() throws {
   let settings = try settings()
   #expect(settings.listenAddress == "127.0.0.1" && settings.listenPort == 8_443)

@@ -234,6 +234,17 @@ struct CustomClaimsTests {
     #expect(CustomClaims.none.json == "{}")
     let exact = #"{"n":12345678901234567890.10}"#
     #expect(try CustomClaims(validating: " \(exact)\n").json == exact)
+    let both = try CustomClaims(validating: exact).overridden(by: CustomClaims(validating: #"{"m" : 1e15 }"#))
+    #expect(both.json == #"{"n":12345678901234567890.10,"m" : 1e15}"#)
+  }
+
+  @Test func `Claims nest as deep as a custom token can carry them, and no deeper`() throws {
+    func nested(_ depth: Int) -> String {
+      #"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
+    }
+    let deep = try CustomClaims(validating: nested(CustomClaims.depthMax))
+    #expect(deep.json == nested(CustomClaims.depthMax))
+    #expect(throws: CustomClaimsError.malformed) { try CustomClaims(validating: nested(CustomClaims.depthMax + 1)) }
   }
 }
 
@@ -250,17 +261,27 @@ struct CustomTokenTests {
 
   @Test func `Its claims come back as they were, with session claims and without`() throws {
     let claims = try claims()
-    #expect(try CustomTokenClaims(JSONValue.parse(claims.encoded(), byteCountMax: 4_096)) == claims)
+    #expect(try CustomTokenClaims(payload: claims.encoded()) == claims)
     let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2}"#
-    let plain = try CustomTokenClaims(json(text))
+    let plain = try CustomTokenClaims(payload: Array(text.utf8))
     #expect(plain.claims == .none)
     #expect(String(decoding: plain.encoded(), as: UTF8.self) == text)
+  }
+
+  @Test(arguments: [
+    #"{"a":[[[[[[1]]]]]]}"#, #"{"n":12345678901234567890.10}"#, "{\"a\":[\(String(repeating: "1e15,", count: 198))0]}",
+  ])
+  func `Whatever claims are allowed arrive through a signed token as they were given`(json: String) throws {
+    let claims = CustomTokenClaims(
+      issuer: "i", audience: "a", accountID: "u", issuedAt: 1, expiresAt: 2, claims: try CustomClaims(validating: json))
+    _ = try JSONValue.parse(claims.encoded(), byteCountMax: JWS.byteCountMax)
+    #expect(try CustomTokenClaims(payload: claims.encoded()).claims.json == json)
   }
 
   @Test func `Reserved session claims are refused even in a token with a good signature`() {
     for session in [#"{"sub":"other"}"#, "[]", #""{}""#, "null"] {
       let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2,"claims":\#(session)}"#
-      #expect(throws: TokenError.malformed(.claims)) { try CustomTokenClaims(json(text)) }
+      #expect(throws: TokenError.malformed(.claims)) { try CustomTokenClaims(payload: Array(text.utf8)) }
     }
   }
 

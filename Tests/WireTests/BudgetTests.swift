@@ -68,3 +68,28 @@ import Testing
     #expect(arena.usedBytes == 0)
   }
 }
+
+@Test func `protobuf-c refuses a message whole, whichever of its allocations fails, and the arena serves the next`()
+  throws
+{
+  func check<M: Mapped & Message>(_ message: M) throws {
+    let bytes = message.bare
+    let whole = roomyArena()
+    let isUnpacked = unsafe whole.unpack(bytes.span, M.schema) != nil
+    try #require(isUnpacked)
+    // Every allocation is a multiple of the alignment: so each of them is the first that fails at one of these budgets.
+    for budgetBytes in stride(from: 0, to: whole.usedBytes, by: Arena.alignment) {
+      let arena = Arena(budgetBytes: budgetBytes)
+      for _ in 0..<2 {
+        let isRefused = unsafe arena.unpack(bytes.span, M.schema) == nil
+        #expect(isRefused, "\(M.messageName) within \(budgetBytes) bytes")
+        #expect(arena.usedBytes <= budgetBytes)
+        arena.reset()
+      }
+    }
+  }
+  for sample in Samples.all {
+    let mirror = try #require(sample as? any Mapped & Message)
+    try check(mirror)
+  }
+}

@@ -10,6 +10,7 @@ import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey, import_key
@@ -36,6 +37,12 @@ def generate(label: str) -> dict[str, Key]:
     return keys
 
 
+@cache
+def read_key(path: Path, name: str) -> Key:
+    """A generation never changes once it is there, and the checks of an RSA key take longer than a signature."""
+    return import_key(json.loads(path.read_text())["keys"][name])
+
+
 class KeyRing:
     """The generations of one issuer below `folder`."""
 
@@ -46,8 +53,7 @@ class KeyRing:
     def signing_key(self, algorithm: str) -> Key:
         if algorithm not in KEY_NAMES:
             raise ValueError(f"no key signs with {algorithm!r}; there are: {', '.join(KEY_NAMES)}")
-        generation = json.loads(self._generations()[-1].read_text())
-        return import_key(generation["keys"][KEY_NAMES[algorithm]])
+        return read_key(self._generations()[-1], KEY_NAMES[algorithm])
 
     def public_keys(self) -> dict[str, object]:
         """The JSON Web Key Set (RFC 7517 section 5) of all published generations, oldest first."""

@@ -134,13 +134,21 @@ static inline EVP_PKEY *lk_generate_rsa(size_t bits) {
   return key;
 }
 
-// Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at.
+// Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at. The file may name a public half
+// too, which OpenSSL takes as it is: one of another key would sign what nobody can verify.
 static inline EVP_PKEY *lk_private_key_from_pkcs8(const uint8_t *bytes, size_t count) {
   const uint8_t *end = bytes;
   lk_begin();
   PKCS8_PRIV_KEY_INFO *info = count <= LONG_MAX ? d2i_PKCS8_PRIV_KEY_INFO(NULL, &end, (long)count) : NULL;
   EVP_PKEY *key = info && end == bytes + count ? EVP_PKCS82PKEY(info) : NULL;
   PKCS8_PRIV_KEY_INFO_free(info);
+  EVP_PKEY_CTX *check = key ? EVP_PKEY_CTX_new(key, NULL) : NULL;
+  int isPair = check && EVP_PKEY_pairwise_check(check) == 1;
+  EVP_PKEY_CTX_free(check);
+  if (!isPair) {
+    EVP_PKEY_free(key);
+    key = NULL;
+  }
   lk_end(key != NULL);
   return key;
 }

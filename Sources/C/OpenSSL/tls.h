@@ -149,11 +149,9 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
   return 0;
 }
 
-// The name of the peer's verified certificate: its first URI, else its first DNS name (semantics: URI then DNS).
-// Returns the bytes written, 0: no certificate, -1: a certificate without a usable name.
-static inline int lk_tls_peer_name(SSL *ssl, char *name, int most) {
-  X509 *certificate = SSL_get0_peer_certificate(ssl);
-  if (!certificate || SSL_get_verify_result(ssl) != X509_V_OK) return 0;
+// The name that a certificate gives its holder: its first URI, else its first DNS name (semantics: URI then DNS).
+// Returns the bytes written, -1: a certificate without a usable name.
+static inline int lk_tls_certificate_name(const X509 *certificate, char *name, int most) {
   GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
   int found = -1;
   for (int pass = 0; pass < 2 && found < 0; pass++) {
@@ -171,5 +169,20 @@ static inline int lk_tls_peer_name(SSL *ssl, char *name, int most) {
     }
   }
   GENERAL_NAMES_free(names);
+  return found;
+}
+// Of the peer's verified certificate; 0: it has none.
+static inline int lk_tls_peer_name(SSL *ssl, char *name, int most) {
+  X509 *certificate = SSL_get0_peer_certificate(ssl);
+  if (!certificate || SSL_get_verify_result(ssl) != X509_V_OK) return 0;
+  return lk_tls_certificate_name(certificate, name, most);
+}
+// Of a certificate in DER; 0: it is none.
+static inline int lk_tls_der_name(const unsigned char *der, long count, char *name, int most) {
+  ERR_clear_error();
+  X509 *certificate = d2i_X509(NULL, &der, count);
+  int found = certificate ? lk_tls_certificate_name(certificate, name, most) : 0;
+  X509_free(certificate);
+  ERR_clear_error();
   return found;
 }

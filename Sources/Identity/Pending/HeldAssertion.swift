@@ -42,7 +42,7 @@ package struct HeldAssertion: Hashable, Sendable {
 extension HeldAssertion {
   private static let format: UInt8 = 1
 
-  var packed: [UInt8] {
+  package var packed: [UInt8] {
     var packer = Packer()
     packer.append(HeldAssertion.format)
     packer.append(intent.rawValue)
@@ -68,14 +68,14 @@ extension HeldAssertion {
     return packer.bytes
   }
 
-  init?(packed: [UInt8]) {
+  package init?(packed: [UInt8]) {
     var unpacker = Unpacker(packed)
     guard unpacker.byte() == HeldAssertion.format, let intent = unpacker.byte().flatMap(Intent.init(rawValue:)),
       let assertion = unpacker.assertion(), let firstFactor = unpacker.firstFactor(),
       let spent = unpacker.optionalDigest(), let spentUntilMillis = unpacker.number(),
       let sessionID = unpacker.optionalText(), let passwordHash = unpacker.optionalText(),
-      let completing = unpacker.optionalDigest(), let existingOnly = unpacker.byte(),
-      let claimAddress = unpacker.byte(), unpacker.isAtEnd
+      let completing = unpacker.optionalDigest(), let existingOnly = unpacker.flag(),
+      let claimAddress = unpacker.flag(), unpacker.isAtEnd, spent != nil || spentUntilMillis == 0
     else { return nil }
     self.init(assertion, firstFactor: firstFactor)
     self.intent = intent
@@ -83,8 +83,8 @@ extension HeldAssertion {
     self.sessionID = sessionID
     self.passwordHash = passwordHash
     self.completing = completing
-    self.existingOnly = existingOnly == 1
-    self.claimAddress = claimAddress == 1
+    self.existingOnly = existingOnly
+    self.claimAddress = claimAddress
   }
 }
 

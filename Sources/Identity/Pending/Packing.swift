@@ -35,6 +35,14 @@ struct Unpacker {
 
   mutating func byte() -> UInt8? { rest.popFirst() }
 
+  mutating func flag() -> Bool? {
+    switch byte() {
+    case 0: false
+    case 1: true
+    default: nil
+    }
+  }
+
   mutating func number() -> Int64? {
     guard rest.count >= 8 else { return nil }
     defer { rest = rest.dropFirst(8) }
@@ -50,11 +58,8 @@ struct Unpacker {
   mutating func text() -> String? { field().flatMap { String(validating: $0, as: UTF8.self) } }
 
   mutating func optionalField() -> [UInt8]?? {
-    switch byte() {
-    case 0: .some(nil)
-    case 1: field().map { .some($0) }
-    default: nil
-    }
+    guard let isThere = flag() else { return nil }
+    return isThere ? field().map { .some($0) } : .some(nil)
   }
 
   mutating func optionalText() -> String?? {

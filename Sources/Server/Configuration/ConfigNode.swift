@@ -28,6 +28,10 @@ enum ConfigNode: Decodable {
   }
 
   static func parse(_ bytes: [UInt8]) throws(ConfigurationError) -> ConfigNode {
+    // The decoder traps on some of what is no text.
+    guard String(validating: bytes, as: UTF8.self) != nil else {
+      throw ConfigurationError(setting: "the file", why: "it is not UTF-8")
+    }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     do {
@@ -52,7 +56,7 @@ enum ConfigNode: Decodable {
   }
 }
 
-/// A configuration that cannot be used: one line that says which setting and why.
+/// A configuration that cannot be used: one line that says which setting and why, whatever is in the file.
 package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
   package var setting: String
   package var why: String
@@ -62,5 +66,10 @@ package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
     self.why = why
   }
 
-  package var description: String { "\(setting): \(why)" }
+  package var description: String {
+    let line = "\(setting): \(why)".unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: false) : String(scalar)
+    }
+    return line.joined()
+  }
 }

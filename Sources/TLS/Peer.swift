@@ -1,0 +1,24 @@
+internal import COpenSSL
+
+/// Who the peer is, by its certificate.
+package enum PeerName: Hashable, Sendable {
+  case none
+  case name(String)
+  /// It proved a certificate that names nobody.
+  case unusable
+
+  /// Of a certificate in DER that somebody else has verified.
+  package init(certificate der: [UInt8]) {
+    unsafe self.init { text, count in unsafe lk_tls_der_name(der, der.count, text, count) }
+  }
+
+  /// `read` writes the name and returns its length; 0: there is no certificate, negative: it has no usable name.
+  init(_ read: (UnsafeMutablePointer<CChar>?, Int32) -> Int32) {
+    self = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
+      let bytes = unsafe read(text.baseAddress, Int32(text.count))
+      guard bytes > 0 else { return bytes == 0 ? .none : .unusable }
+      let name = unsafe text[..<Int(bytes)].map { UInt8(bitPattern: $0) }
+      return String(validating: name, as: UTF8.self).map(PeerName.name) ?? .unusable
+    }
+  }
+}

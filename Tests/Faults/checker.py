@@ -1,0 +1,230 @@
+"""Compares what clients were told with what the file holds, while no server runs.
+
+It reads a copy of the database with its log, by the SQLite of Python: what that recovers is what the next server
+finds. What was told must be there; what was asked for and got no answer may be there, once; nothing else may.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from journal import Entry
+
+EVENTS = {"sign_up": "ACCOUNT_CREATED", "link": "LINKED", "unlink": "UNLINKED", "delete": "DELETED",
+          "replay": "REFRESH_REPLAYED"}
+Identity = tuple[str, str]
+
+
+@dataclass
+class Believed:
+    """One person's account as its client knows it."""
+
+    name: str
+    email: str = ""
+    account_id: str = ""
+    identities: set[Identity] = field(default_factory=set)
+    events: Counter[str] = field(default_factory=Counter)
+    session_id: str = ""
+    refresh_token: str = ""
+    is_deleted: bool = False
+    is_ended: bool = False
+    # The one operation whose answer is still missing.
+    unheard: Entry | None = None
+
+
+@dataclass
+class Found:
+    """What a check came to."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[str]:
+        return self.lost + self.doubled + self.broken
+
+
+class Ledger:
+    """Everything that clients of one database were told, folded into what must be there."""
+
+    def __init__(self) -> None:
+        self.people: dict[str, Believed] = {}
+        self.told: set[str] = set()
+        self.owners: dict[str, set[str]] = {}
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            person = self.people.setdefault(entry.person, Believed(entry.person, email=entry.email))
+            if entry.event in ("asked", "unheard"):
+                person.unheard = entry
+                continue
+            person.unheard = None
+            if entry.event == "told":
+                self.believe(person, entry)
+            elif entry.kind == "replay":
+                person.is_ended = True
+                person.events[EVENTS["replay"]] = 1
+
+    def believe(self, person: Believed, entry: Entry) -> None:
+        if entry.operation not in self.told and entry.kind in EVENTS:
+            person.events[EVENTS[entry.kind]] += 1
+        self.told.add(entry.operation)
+        identity = (entry.provider_id, entry.subject)
+        match entry.kind:
+            case "sign_up":
+                person.account_id = entry.account_id
+                person.identities |= asked_identities(entry)
+                if entry.email:
+                    self.owners.setdefault(entry.email, set()).add(entry.account_id)
+            case "link":
+                person.identities.add(identity)
+            case "unlink":
+                person.identities.discard(identity)
+            case "delete":
+                person.is_deleted = True
+        if entry.session_id:
+            person.session_id, person.refresh_token = entry.session_id, entry.refresh_token
+
+
+def asked_identities(entry: Entry) -> set[Identity]:
+    return {(entry.provider_id, entry.subject)} if entry.subject else set()
+
+
+class Check:
+    """One look at the file against a ledger. The file is opened as it is, so it should be a copy."""
+
+    def __init__(self, database: Path, ledger: Ledger) -> None:
+        self.rows = sqlite3.connect(database)
+        self.ledger, self.found = ledger, Found()
+        try:
+            self.run()
+        except sqlite3.DatabaseError as error:
+            self.found.broken.append(f"SQLite: {error}")
+        finally:
+            self.rows.close()
+
+    @classmethod
+    def of_copy(cls, database: Path, ledger: Ledger) -> Found:
+        scratch = database.with_name("copy-of-" + database.name)
+        for ending in ("", "-wal"):
+            if (source := database.with_name(database.name + ending)).exists():
+                shutil.copyfile(source, scratch.with_name(scratch.name + ending))
+        found = cls(scratch, ledger).found
+        for path in scratch.parent.glob(scratch.name + "*"):
+            path.unlink()
+        return found
+
+    def run(self) -> None:
+        # What is looked at need not survive anything more.
+        self.rows.execute("PRAGMA synchronous = OFF")
+        sound = [row[0] for row in self.rows.execute("PRAGMA integrity_check")]
+        if sound != ["ok"]:
+            self.found.broken += [f"integrity check: {line}" for line in sound]
+        self.found.broken += [f"foreign key: {row}" for row in self.rows.execute("PRAGMA foreign_key_check")]
+        if not self.ledger.told and not self.rows.execute("PRAGMA user_version").fetchone()[0]:
+            return  # Its tables were not made yet.
+        accounts = self.read()
+        for person in self.ledger.people.values():
+            if person.account_id:
+                self.compare(person, accounts.pop(person.account_id, None))
+        self.attribute(accounts)
+        for email, owners in self.ledger.owners.items():
+            if len(owners) > 1:
+                self.found.doubled.append(f"{email} was given to {len(owners)} accounts")
+
+    def read(self) -> dict[str, Believed]:
+        """The accounts of the file, each with its identities and its trail."""
+        accounts, numbers = {}, {}
+        for number, account_id, email in self.rows.execute("SELECT number, id, email FROM accounts"):
+            accounts[account_id] = numbers[number] = Believed("", email=email or "", account_id=account_id)
+        for number, provider_id, subject in self.rows.execute(
+                "SELECT account_number, provider_id, subject FROM identities"):
+            if number in numbers:
+                numbers[number].identities.add((provider_id, subject))
+            else:
+                self.found.broken.append(f"{provider_id} {subject} is of no account")
+        for account_id, event in self.rows.execute("SELECT account_id, event FROM audit"):
+            gone = Believed("", account_id=account_id, is_deleted=True)
+            accounts.setdefault(account_id, gone).events[event] += 1
+        for table in ("sessions", "pendings"):
+            self.found.broken += [f"{table} of {account_id}, who is gone" for account_id, in self.rows.execute(
+                f"SELECT account_id FROM {table} WHERE account_id NOT IN (SELECT id FROM accounts)")]
+        held = "SELECT count(*) FROM pendings", "SELECT sum(held) FROM pending_counts WHERE scope = 'total'"
+        rows, counted = (self.rows.execute(query).fetchone()[0] or 0 for query in held)
+        if rows != counted:
+            self.found.broken.append(f"{rows} pending rows are counted as {counted}")
+        return accounts
+
+    def compare(self, told: Believed, there: Believed | None) -> None:
+        maybe = told.unheard
+        if there is None:
+            self.found.lost.append(f"{told.name} was told of an account that left no trace")
+            return
+        if there.is_deleted and not told.is_deleted and not (maybe and maybe.kind == "delete"):
+            self.found.lost.append(f"the account of {told.name} is gone")
+            return
+        if told.is_deleted and not there.is_deleted:
+            self.found.lost.append(f"{told.name} was told of a deletion, and the account is there")
+        self.compare_events(told, there)
+        if not there.is_deleted:
+            self.compare_identities(told, there)
+            self.compare_session(told)
+
+    def compare_events(self, told: Believed, there: Believed) -> None:
+        for event in EVENTS.values():
+            more = there.events[event] - told.events[event]
+            may_be_more = int(told.unheard is not None and EVENTS.get(told.unheard.kind) == event
+                              and told.unheard.operation not in self.ledger.told)
+            if more < 0:
+                self.found.lost.append(f"{event} of {told.name} is not there {-more} times")
+            elif more > may_be_more:
+                self.found.doubled.append(f"{event} of {told.name} is there {more} times more than it was told")
+
+    def compare_identities(self, told: Believed, there: Believed) -> None:
+        maybe = told.unheard
+        differing = told.identities ^ there.identities
+        if maybe and maybe.kind in ("link", "unlink"):
+            differing.discard((maybe.provider_id, maybe.subject))
+        if differing:
+            self.found.lost.append(f"{told.name} was told of other identities than are there: {sorted(differing)}")
+
+    def compare_session(self, told: Believed) -> None:
+        """The last session that was told is open with the last token that was told, or one step further. A link or an
+        unlink goes on in another session; ended ones are swept."""
+        row = self.rows.execute("SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = ?",
+                                [told.session_id]).fetchone()
+        may_be_over = told.is_ended or (told.unheard is not None and told.unheard.kind in ("link", "unlink", "replay"))
+        if row is None:
+            if not may_be_over:
+                self.found.lost.append(f"the session of {told.name} is not there")
+            return
+        digest, parent, closed_at = row
+        told_digest = hashlib.sha256(base64.urlsafe_b64decode(told.refresh_token.partition(".")[2])[:32]).digest()
+        if told_digest != digest and not (told.unheard and told_digest == parent):
+            self.found.lost.append(f"the refresh token of {told.name} is not the one that was told")
+        if told.is_ended and closed_at is None:
+            self.found.lost.append(f"{told.name}'s session goes on after its token was replayed")
+        if closed_at is not None and not may_be_over:
+            self.found.lost.append(f"the session of {told.name} was ended, and nobody asked for it")
+
+    def attribute(self, others: dict[str, Believed]) -> None:
+        """What is left over must be what an unanswered call has made: one account for each at most."""
+        waiting = [person for person in self.ledger.people.values()
+                   if not person.account_id and person.unheard and person.unheard.kind == "sign_up"]
+        for there in others.values():
+            fits = [person for person in waiting if (person.email, asked_identities(person.unheard)) == (
+                there.email, there.identities) and not there.is_deleted]
+            if not fits or there.events != Counter([EVENTS["sign_up"]]):
+                self.found.doubled.append(
+                    f"account {there.account_id} ({there.email}, {sorted(there.identities)}, {dict(there.events)}), "
+                    "which nobody was told of")
+            else:
+                waiting.remove(fits[0])

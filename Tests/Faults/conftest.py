@@ -1,0 +1,70 @@
+"""Starts servers whose parts can be made to fail (see faults.py), or that can be killed.
+
+LATCHKEY_FAULTS_STEP says how many failures are passed over between two that are tried; by default each suite takes a
+step that keeps it short, and 1 tries every single one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import surroundings  # noqa: F401
+
+from configuration import Settings
+from faults import Faults, build
+from patient import Patient
+from processes import Server, Simulator, prepare
+
+
+def step(short: int) -> int:
+    """How far apart the failures are that a test tries, where `short` keeps it short."""
+    return int(os.environ.get("LATCHKEY_FAULTS_STEP", short))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(tmp_path_factory.mktemp("latchkey"))
+
+
+@pytest.fixture(scope="session")
+def simulator(folder: Path) -> Iterator[Simulator]:
+    running = Simulator.start(folder)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_object(folder: Path) -> Path:
+    return build(folder)
+
+
+@pytest.fixture
+def faults(folder: Path, shared_object: Path) -> Faults:
+    return Faults(folder, shared_object)
+
+
+@pytest.fixture
+def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]:
+    """Starts a server with its own database; stopped with the test."""
+    running: list[Server] = []
+
+    def start(faults: Faults | None = None, **overrides: Settings) -> Server:
+        environment = faults.environment if faults else None
+        running.append(Server.start(folder, simulator, environment, **overrides))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.stop()
+
+
+@pytest.fixture
+def patient(serve: Callable[..., Server], faults: Faults, simulator: Simulator) -> Iterator[Patient]:
+    """One reactor and one hashing thread, so that passages come in nearly the same order each time."""
+    server = serve(faults, reactors=1, passwords={"workers": 1})
+    one = Patient(server, faults, simulator)
+    yield one
+    print(f"{dict(one.outcomes)}")

@@ -1,0 +1,123 @@
+"""Makes the n-th failure happen in a running server: the test's side of the preloaded object in `interpose/`.
+
+    every_failure(faults, Point.MEMORY_SQLITE, run, check)
+
+A `Faults` belongs to one server's life after another: the counts go on in a file that both sides map.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+class Point(IntEnum):
+    """What can fail; the order is that of `enum point_name` in interpose.h."""
+
+    MEMORY_NGHTTP2 = 0
+    MEMORY_OPENSSL = 1
+    MEMORY_SQLITE = 2
+    MEMORY_SODIUM = 3
+    MEMORY_TEXT = 4
+    MEMORY_CURL = 5
+    SOCKET_ACCEPT = 6
+    SOCKET_READ = 7
+    SOCKET_WRITE = 8
+    EPOLL_MAKE = 9
+    EPOLL_WAIT = 10
+    EPOLL_CONTROL = 11
+    EVENTFD_MAKE = 12
+    EVENTFD_READ = 13
+    STORE_OPEN = 14
+    STORE_READ = 15
+    STORE_WRITE = 16
+    STORE_SYNC = 17
+    STORE_TRUNCATE = 18
+    STORE_LOCK = 19
+    STORE_MAP = 20
+
+
+FIELDS = ("from", "count", "error", "is_short", "passages", "failures", "live")
+POINT = struct.Struct("<QQqQQQq")
+
+
+def build(folder: Path) -> Path:
+    """Compiles the object, by the C compiler that comes with Swift."""
+    made = folder / "interpose.so"
+    sources = sorted((HERE / "interpose").glob("*.c"))
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["clang", *flags, "-o", made, *sources], check=True)
+    return made
+
+
+class Faults:
+    """The points of one server, and the environment that puts the object before it."""
+
+    def __init__(self, folder: Path, shared_object: Path) -> None:
+        path = folder / f"faults-{id(self):x}"
+        path.write_bytes(bytes(POINT.size * len(Point)))
+        self.environment = {"LD_PRELOAD": str(shared_object), "LATCHKEY_FAULTS": str(path),
+                            "SWIFT_BACKTRACE": "enable=no"}
+        with path.open("r+b") as file:
+            self._points = mmap.mmap(file.fileno(), 0)
+
+    def _get(self, point: Point, field: str) -> int:
+        at = POINT.size * point + 8 * FIELDS.index(field)
+        return int(struct.unpack_from("<q", self._points, at)[0])
+
+    def _set(self, point: Point, **fields: int) -> None:
+        for field, value in fields.items():
+            struct.pack_into("<q", self._points, POINT.size * point + 8 * FIELDS.index(field), value)
+
+    def passages(self, point: Point) -> int:
+        return self._get(point, "passages")
+
+    def failures(self, point: Point) -> int:
+        return self._get(point, "failures")
+
+    def live(self, point: Point) -> int:
+        """Blocks that a library holds."""
+        return self._get(point, "live")
+
+    def arm(self, point: Point, number: int, *, count: int = 1, error: int = errno.ENOMEM, short: bool = False) -> None:
+        """The `number`-th passage from now on fails, and those after it until `count` have."""
+        self._set(point, **{"from": 0, "failures": 0, "count": count, "error": error, "is_short": int(short)})
+        self._set(point, **{"from": self.passages(point) + number})
+
+    def disarm(self) -> None:
+        for point in Point:
+            self._set(point, **{"from": 0})
+
+    @contextmanager
+    def armed(self, point: Point, number: int, *, count: int = 1, error: int = errno.ENOMEM,
+              short: bool = False) -> Iterator[None]:
+        self.arm(point, number, count=count, error=error, short=short)
+        try:
+            yield
+        finally:
+            self.disarm()
+
+
+def every_failure(faults: Faults, point: Point, run: Callable[[], object], check: Callable[[int], object], *,
+                  step: int = 1, **how: Any) -> int:
+    """Fails the 1st, 2nd, 3rd … passage of `run` until one run passes untouched; returns how many there were.
+
+    `how` is told to `Faults.arm`; `check` looks after each run, with nothing failing any more.
+    """
+    number = 1
+    while True:
+        with faults.armed(point, number, **how):
+            run()
+        check(number)
+        if faults.failures(point) == 0:
+            return number - 1
+        number += step

@@ -1,0 +1,137 @@
+"""A server whose parts fail, and what must hold for it all the same."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from faults import Faults, Point
+from processes import Server, Simulator
+from script import Caller, Day, Lost, Refused
+
+# How a process ends that stops itself: by a trap of Swift's. Anything else is the fault of memory gone wrong.
+TRAPS = (-signal.SIGILL, -signal.SIGTRAP)
+# The stops that are meant: without these nothing that the process does is safe. Seen in debug builds only.
+MEANT = re.compile(r"(?:Crypto|Text)/\w+\.swift:\d+: Precondition failed: "
+                   r"(no HMAC|no digest|no randomness|cannot seal|utf8proc failed|libidn2 has no memory)")
+TRAP_SAYS = re.compile("Fatal error|Precondition failed")
+# A fault, and a configuration that cannot be used.
+ORDERLY_ENDS = (1, 78)
+# libcrypto keeps the buffers of its error queues, sixteen for each thread, when it clears them.
+KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64}
+
+
+class Patient:
+    """One server with one reactor and one hashing thread, so that passages come in nearly the same order each time."""
+
+    def __init__(self, server: Server, faults: Faults, simulator: Simulator) -> None:
+        self.server, self.faults, self.simulator = server, faults, simulator
+        self.outcomes: Counter[str] = Counter()
+        self.log_begun = 0
+        self.day = Day(simulator)
+        self.warm_up()
+
+    def warm_up(self) -> None:
+        """What is made once and kept is made now: providers' keys, statements, tables of the libraries."""
+        for _ in range(3):
+            self.day = Day(self.simulator)
+            self.live_undisturbed()
+        assert self.wait_until(lambda: self.faults.live(Point.MEMORY_NGHTTP2) == 0)
+        self.at_rest = self.held()
+
+    def held(self) -> dict[Point, int]:
+        """Blocks that each library holds, once the connections of the tests are gone."""
+        return {point: self.faults.live(point) for point in KEPT_MOST}
+
+    def live(self) -> None:
+        """A new person's day, for as long as the server plays along."""
+        self.day = Day(self.simulator)
+        try:
+            with Caller(self.server) as caller:
+                self.day.live(caller)
+            self.outcomes["whole"] += 1
+        except Refused as refusal:
+            self.outcomes[f"refused {refusal.reason}"] += 1
+        except Lost:
+            self.outcomes["connection closed"] += 1
+
+    def live_undisturbed(self) -> None:
+        with Caller(self.server) as caller:
+            self.day.live(caller)
+
+    def check(self, number: int) -> None:
+        """Whatever failed is over: the same day is possible, what was acknowledged is so, nothing was kept."""
+        try:
+            self.live_undisturbed()
+        except (Refused, Lost) as error:
+            # It may have been on its way to stop.
+            assert self.has_ended(), f"after failure {number} the same day ends with {error!r}"
+            self.start_over()
+            self.live_undisturbed()
+            self.warm_up()
+        self.expect_at_rest(number)
+
+    def try_to_launch(self) -> None:
+        """Starts the server, or lets it say why it cannot."""
+        self.log_begun = self.server.log.stat().st_size
+        try:
+            self.server.launch()
+        except RuntimeError:
+            assert self.server.process is not None
+            code = self.server.process.returncode
+            assert code in ORDERLY_ENDS or code in TRAPS, f"the start ended with {code}: {self.said()[-2000:]}"
+            assert self.said().strip(), f"the start ended with {code} and without a word"
+
+    @property
+    def is_running(self) -> bool:
+        return self.server.process is not None and self.server.process.poll() is None
+
+    def start_again(self) -> None:
+        """Without a failure: the database must be as sound as before. Its log is left as long as one day makes it."""
+        self.server.stop()
+        self.server.launch()
+        self.server.stop()
+        self.server.launch()
+        self.live_undisturbed()
+
+    def start_over(self) -> None:
+        """After the process has ended."""
+        self.log_begun = self.server.log.stat().st_size
+        self.server.launch()
+
+    def said(self) -> str:
+        return self.server.log.read_text(errors="replace")[self.log_begun:]
+
+    def has_ended(self) -> bool:
+        process = self.server.process
+        assert process is not None
+        if not self.wait_until(lambda: process.poll() is not None):
+            return False
+        said = self.said()
+        assert process.returncode in TRAPS, f"the server ended with {process.returncode}: {said[-2000:]}"
+        meant = MEANT.search(said)
+        # A release build traps without a word.
+        assert meant or not TRAP_SAYS.search(said), f"the server stopped where it should not: {said[-2000:]}"
+        self.outcomes[f"process stopped: {meant.group(1) if meant else 'release build'}"] += 1
+        return True
+
+    def expect_at_rest(self, number: int) -> None:
+        """The connections go a moment after the client has left."""
+        assert self.wait_until(self.is_at_rest), (
+            f"after failure {number} blocks are held: {self.held()}, at rest there were {self.at_rest}")
+
+    def is_at_rest(self) -> bool:
+        now = self.held()
+        return all(now[point] <= self.at_rest[point] + most for point, most in KEPT_MOST.items())
+
+    @staticmethod
+    def wait_until(holds: Callable[[], bool], timeout_seconds: float = 2) -> bool:
+        deadline = time.monotonic() + timeout_seconds
+        while not holds():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.002)
+        return True

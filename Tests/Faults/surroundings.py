@@ -1,0 +1,12 @@
+"""Makes what the other black-box tests have (stubs, processes, clients, raw frames) importable here."""
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+for folder in (TESTS / "Interop", TESTS / "Scenarios"):
+    sys.path.insert(0, str(folder))
+
+import stubs  # noqa: E402
+
+stubs.install()

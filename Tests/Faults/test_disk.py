@@ -1,0 +1,192 @@
+"""The disk fails at its n-th call, for every n that a person's day takes: errors, a full disk, cut writes, syncs.
+
+A call is refused with STORE_UNAVAILABLE or its connection is closed, a failed sync stops the process, and nothing that
+was acknowledged is missing when the database is opened again.
+"""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import signal
+import sqlite3
+import threading
+from typing import Any
+
+import pytest
+from clients import anonymous
+from conftest import step
+from faults import Point, every_failure
+from latchkey.v1 import auth_service_pb2 as auth
+from patient import Patient
+from script import Caller, Lost, Refused
+
+# How the disk fails, and how far apart the tried failures are in the short form.
+WRITES = {"EIO": {"error": errno.EIO}, "ENOSPC": {"error": errno.ENOSPC},
+          "cut, then EIO": {"error": errno.EIO, "short": True, "count": 2}}
+OTHERS = [Point.STORE_READ, Point.STORE_LOCK, Point.STORE_OPEN, Point.STORE_MAP, Point.STORE_TRUNCATE]
+WHOLE_RUN = 1 << 40
+SYNC_SAYS = "the store cannot be synced to disk"
+
+
+def sound_after_kill(patient: Patient) -> None:
+    """What is in the files, once nobody can add to it, is sound; and the next server finds the last day in it."""
+    patient.server.kill()
+    rows = sqlite3.connect(f"file:{patient.server.database}?mode=ro", uri=True)
+    assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    rows.close()
+    patient.server.launch()
+    patient.live_undisturbed()
+
+
+@pytest.mark.parametrize("way", WRITES)
+@pytest.mark.timeout(1800)
+def test_every_write_that_fails_is_answered_and_nothing_acknowledged_is_missing(patient: Patient, way: str) -> None:
+    failures = every_failure(patient.faults, Point.STORE_WRITE, patient.live, patient.check, step=step(3),
+                             **WRITES[way])
+    assert failures > 50, "the day writes"
+    sound_after_kill(patient)
+
+
+@pytest.mark.parametrize("point", OTHERS, ids=lambda point: point.name.removeprefix("STORE_").lower())
+@pytest.mark.timeout(1800)
+def test_every_other_call_to_the_disk_may_fail_too(patient: Patient, point: Point) -> None:
+    every_failure(patient.faults, point, patient.live, patient.check, step=step(3), error=errno.EIO)
+    sound_after_kill(patient)
+
+
+@pytest.mark.timeout(600)
+def test_every_failed_sync_stops_the_process_and_loses_nothing_acknowledged(patient: Patient) -> None:
+    """The pages' state is unknown, and a second sync would say that pages are safe which the kernel has dropped."""
+    tried = 0
+
+    def check(number: int) -> None:
+        nonlocal tried
+        if patient.faults.failures(Point.STORE_SYNC) == 0:
+            return
+        tried += 1
+        process = patient.server.process
+        assert process is not None
+        assert process.wait(10) in (-signal.SIGILL, -signal.SIGTRAP)
+        assert SYNC_SAYS in patient.said()
+        patient.start_over()
+        patient.live_undisturbed()
+
+    every_failure(patient.faults, Point.STORE_SYNC, patient.live, check, error=errno.EIO)
+    assert tried >= 5, "the day commits"
+    sound_after_kill(patient)
+
+
+def test_a_full_disk_refuses_changes_serves_the_rest_and_is_over_when_there_is_room(patient: Patient) -> None:
+    known = patient.day
+    with patient.faults.armed(Point.STORE_WRITE, 1, count=WHOLE_RUN, error=errno.ENOSPC), Caller(patient.server) as one:
+        for _ in range(20):
+            with pytest.raises(Refused, match="STORE_UNAVAILABLE"):
+                sign_in_anonymously(one, secrets.token_hex(8))
+        fetched = one.call("AuthService/FetchProviders", auth.FetchProvidersRequest(email=known.email),
+                           auth.FetchProvidersResponse)
+        assert fetched.registered
+    with Caller(patient.server) as one:
+        assert sign_in_anonymously(one, secrets.token_hex(8)).session.account.anonymous
+    sound_after_kill(patient)
+
+
+def sign_in_anonymously(caller: Caller, key: str) -> Any:
+    request = auth.SignInRequest(credential=anonymous(), idempotency_key=key)
+    return caller.call("AuthService/SignIn", request, auth.SignInResponse)
+
+
+class Crowd:
+    """Clients that sign up together, so that their changes share transactions."""
+
+    SIZE = 12
+
+    def __init__(self, patient: Patient) -> None:
+        self.patient = patient
+        self.told: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def sign_up(self) -> None:
+        callers = [Caller(self.patient.server) for _ in range(self.SIZE)]
+        start = threading.Barrier(self.SIZE)
+        threads = [threading.Thread(target=self.one, args=(caller, start)) for caller in callers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def one(self, caller: Caller, start: threading.Barrier) -> None:
+        key = secrets.token_hex(8)
+        self.asked.append(key)
+        with caller:
+            start.wait()
+            try:
+                self.told[key] = sign_in_anonymously(caller, key).session.account.account_id
+            except (Refused, Lost):
+                pass
+
+    def ask_again(self) -> None:
+        """Who was told hears the same again; who was not can have it now; and nobody is there twice."""
+        with Caller(self.patient.server) as caller:
+            for key in self.asked:
+                again = sign_in_anonymously(caller, key).session.account.account_id
+                assert self.told.setdefault(key, again) == again
+        rows = sqlite3.connect(f"file:{self.patient.server.database}?mode=ro", uri=True)
+        there = [account_id for account_id, in rows.execute("SELECT id FROM accounts WHERE anonymous = 1")]
+        rows.close()
+        assert sorted(there) == sorted(self.told.values())
+        self.asked.clear()
+
+
+@pytest.mark.parametrize("way", WRITES)
+@pytest.mark.timeout(1800)
+def test_changes_that_share_a_transaction_are_each_answered_truly(patient: Patient, way: str) -> None:
+    crowd = Crowd(patient)
+    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(2),
+                  **WRITES[way])
+    sound_after_kill(patient)
+    crowd.ask_again()
+
+
+@pytest.mark.timeout(600)
+def test_a_failed_sync_under_a_crowd_tells_nobody_of_what_may_be_lost(patient: Patient) -> None:
+    crowd = Crowd(patient)
+    for number in range(1, 4):
+        with patient.faults.armed(Point.STORE_SYNC, number, error=errno.EIO):
+            while patient.faults.failures(Point.STORE_SYNC) == 0:
+                crowd.sign_up()
+        assert patient.server.wait(10) in (-signal.SIGILL, -signal.SIGTRAP)
+        patient.start_over()
+        crowd.ask_again()
+    sound_after_kill(patient)
+
+
+@pytest.mark.parametrize("point", [Point.STORE_WRITE, Point.STORE_SYNC, Point.STORE_TRUNCATE, Point.STORE_READ],
+                         ids=lambda point: point.name.removeprefix("STORE_").lower())
+@pytest.mark.timeout(1800)
+def test_a_stop_whose_checkpoint_fails_loses_nothing(patient: Patient, point: Point) -> None:
+    """The log is moved into the file at the end; where that fails the log stays, and is read at the next start."""
+    def stop() -> None:
+        patient.server.signal(signal.SIGTERM)
+        assert patient.server.wait() in (0, -signal.SIGILL, -signal.SIGTRAP)
+
+    def check(number: int) -> None:
+        patient.server.launch()
+        patient.live_undisturbed()
+
+    every_failure(patient.faults, point, stop, check, step=step(6), error=errno.EIO)
+    sound_after_kill(patient)
+
+
+@pytest.mark.parametrize("point", [Point.STORE_OPEN, Point.STORE_READ, Point.STORE_WRITE, Point.STORE_SYNC,
+                                   Point.STORE_LOCK, Point.STORE_MAP, Point.EPOLL_MAKE, Point.EVENTFD_MAKE],
+                         ids=lambda point: point.name.lower())
+@pytest.mark.timeout(1800)
+def test_a_start_that_fails_says_why_and_leaves_a_sound_database(patient: Patient, point: Point) -> None:
+    def start() -> None:
+        patient.server.kill()
+        patient.try_to_launch()
+
+    error = errno.EMFILE if point in (Point.EPOLL_MAKE, Point.EVENTFD_MAKE) else errno.EIO
+    every_failure(patient.faults, point, start, lambda number: patient.start_again(), step=step(4), error=error)
+    sound_after_kill(patient)

@@ -1,0 +1,112 @@
+import HTTP2
+
+extension FuzzTarget {
+  /// A whole connection without TLS. Options, four lengths of pieces, what the client sends.
+  ///
+  /// The laws: what is seen does not depend on how the bytes were split; each call gets one answer or a reset, never
+  /// both, never two; and all memory is returned when the client has left.
+  static let connection = FuzzTarget("connection", seeds: connectionSeeds) { input in
+    var reader = InputReader(input)
+    let options = ConnectionOptions(rawValue: reader.byte())
+    let lengths = reader.bytes(4).map { Int($0) + 1 }
+    let bytes = (options.contains(.greets) ? ClientFrames.greeting : []) + reader.rest()
+    compare(bytes, lengths)
+    live(bytes.pieces(lengths), options)
+  }
+
+  private static func compare(_ bytes: [UInt8], _ lengths: [Int]) {
+    let whole = Observation(bytes.pieces([]))
+    let split = Observation(bytes.pieces(lengths))
+    // What came behind a fault is heard or not, as it happens; that the connection ends is not left to chance.
+    let said = "\(whole.said) in one piece, \(split.said) in many"
+    law(whole.isEnding == split.isEnding, "the end of a connection depends on the pieces: \(said)")
+    guard !whole.isEnding else { return }
+    law(whole.said == split.said, "what a session says depends on the pieces: \(said)")
+    law(whole.streams == split.streams, "what a session hears depends on the pieces: \(whole), \(split)")
+  }
+
+  private static func live(_ pieces: [[UInt8]], _ options: ConnectionOptions) {
+    var remains: [Remains] = []
+    do {
+      let pump = Pump(options)
+      for (index, piece) in pieces.enumerated() {
+        guard pump.turn(piece) else { break }
+        if options.contains(.drains), index == pieces.count / 2 { pump.drain() }
+      }
+      pump.finish()
+      remains = pump.close()
+    }
+    law(remains.allSatisfy { $0.value == nil }, "something is left of a connection that has ended")
+  }
+}
+
+/// How a connection is led.
+struct ConnectionOptions: OptionSet {
+  let rawValue: UInt8
+  /// The client's preface, its SETTINGS and its acknowledgement of ours need not be found by the fuzzer.
+  static let greets = ConnectionOptions(rawValue: 1)
+  static let drains = ConnectionOptions(rawValue: 2)
+  /// The client takes 64 bytes a turn.
+  static let isSlow = ConnectionOptions(rawValue: 4)
+  /// Ten seconds between two pieces.
+  static let pauses = ConnectionOptions(rawValue: 8)
+}
+
+/// Whatever must not outlive its connection.
+struct Remains {
+  weak var value: AnyObject?
+}
+
+extension Session {
+  func feed(_ bytes: [UInt8], nowMillis: Int64) -> Bool {
+    unsafe bytes.withUnsafeBytes { unsafe feed($0, nowMillis: nowMillis) }
+  }
+}
+
+/// What a session heard and said, where nobody answers.
+private struct Observation {
+  struct Heard: Equatable {
+    var fields: [[UInt8]]
+    var isTooLarge: Bool
+    var body: [UInt8]
+    var ended: Bool
+    var closedWith: ErrorCode?
+  }
+
+  var streams: [Int32: Heard] = [:]
+  var said: [ServerFrame] = []
+  /// Told by us or by the client, or because there is no more to be understood.
+  var isEnding = false
+
+  init(_ pieces: [[UInt8]]) {
+    guard let session = Session(SessionLimits(), nowMillis: 0) else { fatalError("no session") }
+    var bodies: [Int32: [UInt8]] = [:]
+    for piece in pieces {
+      let isAlive = session.feed(piece, nowMillis: 0)
+      for stream in session.sink.takeTouched() {
+        bodies[stream.id, default: []] += stream.takeBody()
+        streams[stream.id] = Observation.heard(of: stream, bodies[stream.id] ?? [])
+      }
+      guard isAlive else {
+        isEnding = true
+        break
+      }
+    }
+    var out: [UInt8] = []
+    law(session.drain(into: &out, bytesMax: .max), "a session cannot be drained")
+    said = ServerFrame.parse(out)
+    isEnding = isEnding || session.isOver || said.contains { $0.kind == .goAway }
+    // Closed by what was said.
+    for stream in session.sink.takeTouched() {
+      streams[stream.id] = Observation.heard(of: stream, bodies[stream.id] ?? [])
+    }
+  }
+
+  private static func heard(of stream: Stream, _ body: [UInt8]) -> Heard {
+    var fields: [[UInt8]] = []
+    stream.headers.forEach { fields += [Array($0), Array($1)] }
+    return Heard(
+      fields: fields, isTooLarge: stream.headersTooLarge, body: stream.isClosed ? [] : body, ended: stream.ended,
+      closedWith: stream.closedWith)
+  }
+}

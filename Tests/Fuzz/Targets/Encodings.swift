@@ -1,0 +1,97 @@
+import GRPC
+import Tokens
+
+extension FuzzTarget {
+  /// `grpc-timeout`: what is taken is what the document's grammar allows, rounded up.
+  static let timeout = FuzzTarget("timeout", seeds: timeoutSeeds) { input in
+    let millis = Timeout.millis(input[...])
+    law(millis == referenceMillis(input), "\(String(decoding: input, as: UTF8.self)) became \(millis ?? -1)")
+  }
+
+  /// Percent encoding and the two alphabets of base64: what is written reads back, and base64url has one spelling.
+  static let encodings = FuzzTarget("encodings", seeds: encodingSeeds) { input in
+    let text = String(decoding: input, as: UTF8.self)
+    let percent = Status.percentEncoded(text)
+    law(percent.allSatisfy { (0x20...0x7E).contains($0) }, "percent encoding writes what a header cannot have")
+    law(referencePercent(percent) == Array(text.utf8), "percent encoding does not read back")
+    law(referenceBase64(Base64.encode(input)) == input, "base64 does not read back")
+    law(Base64URL.decode(Base64URL.encode(input)) == input, "base64url does not read back")
+    if let bytes = Base64URL.decode(text) {
+      law(Base64URL.encode(bytes) == text, "base64url has two spellings of \(bytes)")
+    }
+    checkBinaryField(input)
+  }
+
+  /// A value of binary metadata is taken as long as each of its parts is base64, and not otherwise.
+  private static func checkBinaryField(_ value: [UInt8]) {
+    var reader = usualReader
+    reader.field(name: Array("x-bin".utf8)[...], value: value[...])
+    let parts = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+    let isBase64 = parts.allSatisfy { referenceBase64(Array($0)) != nil }
+    if case .success = reader.finish() {
+      law(isBase64, "binary metadata that is no base64 is accepted")
+    } else {
+      law(!isBase64, "binary metadata in base64 is refused")
+    }
+  }
+
+  static var usualHead: RequestHead {
+    guard case .success(let head) = usualReader.finish() else { fatalError("a usual head is refused") }
+    return head
+  }
+
+  private static var usualReader: HeadReader {
+    var reader = HeadReader()
+    for (name, value) in [
+      (":method", "POST"), (":authority", "localhost"), (":path", "/a.B/C"), ("te", "trailers"),
+      ("content-type", "application/grpc"),
+    ] { reader.field(name: Array(name.utf8)[...], value: Array(value.utf8)[...]) }
+    return reader
+  }
+
+  static func referenceMillis(_ value: [UInt8]) -> Int64? {
+    let nanoseconds: [UInt8: Int128] = [
+      UInt8(ascii: "H"): 3_600_000_000_000, UInt8(ascii: "M"): 60_000_000_000, UInt8(ascii: "S"): 1_000_000_000,
+      UInt8(ascii: "m"): 1_000_000, UInt8(ascii: "u"): 1_000, UInt8(ascii: "n"): 1,
+    ]
+    let digits = value.dropLast()
+    guard let unit = value.last.flatMap({ nanoseconds[$0] }), (1...8).contains(digits.count),
+      digits.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int128(String(decoding: digits, as: UTF8.self))
+    else { return nil }
+    return Int64((count * unit + 999_999) / 1_000_000)
+  }
+
+  private static func referencePercent(_ text: [UInt8]) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = text[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+        return nil
+      }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return bytes
+  }
+
+  /// With padding to the next group of four, or without any.
+  static func referenceBase64(_ text: [UInt8]) -> [UInt8]? {
+    let digits = text.prefix { $0 != UInt8(ascii: "=") }
+    let padding = text.count - digits.count
+    guard text.suffix(padding).allSatisfy({ $0 == UInt8(ascii: "=") }), digits.count % 4 != 1 else { return nil }
+    guard padding == 0 || padding == (4 - digits.count % 4) % 4 else { return nil }
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    var bits: [Bool] = []
+    for digit in digits {
+      guard let value = alphabet.firstIndex(of: digit) else { return nil }
+      for place in stride(from: 5, through: 0, by: -1) { bits.append(value >> place & 1 == 1) }
+    }
+    return (0..<bits.count / 8).map { byte in
+      bits[(8 * byte)..<(8 * byte + 8)].reduce(0) { $0 << 1 | ($1 ? 1 : 0) }
+    }
+  }
+}

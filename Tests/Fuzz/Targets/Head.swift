@@ -1,0 +1,61 @@
+import Admission
+import Crypto
+import GRPC
+import Store
+
+extension FuzzTarget {
+  /// Header fields, one a line as `name: value`: what is accepted has everything that a request must have, and what is
+  /// refused is said in trailers that any client can read.
+  static let head = FuzzTarget("head", seeds: headSeeds) { input in
+    var reader = HeadReader()
+    var fields: [(name: [UInt8], value: [UInt8])] = []
+    for line in input.split(separator: UInt8(ascii: "\n")) {
+      guard let colon = line.dropFirst().firstIndex(of: UInt8(ascii: ":")) else { continue }
+      let (name, value) = (line[..<colon], line[(colon + 1)...].drop { $0 == UInt8(ascii: " ") })
+      fields.append((Array(name), Array(value)))
+      reader.field(name: name, value: value)
+    }
+    switch reader.finish() {
+    case .success(let head): checkAccepted(head, fields)
+    case .failure(let refusal): checkReadable(refusal.status)
+    }
+  }
+
+  private static func checkAccepted(_ head: RequestHead, _ fields: [(name: [UInt8], value: [UInt8])]) {
+    func last(_ name: String) -> [UInt8]? { fields.last { $0.name == Array(name.utf8) }?.value }
+    law(last(":method") == Array("POST".utf8), "accepted without POST")
+    law(last("te") != nil, "accepted without te")
+    law(last("content-type")?.starts(with: "application/grpc".utf8) == true, "accepted as another content")
+    let authority = last(":authority") ?? last("host")
+    law(authority?.isEmpty == false && authority?.contains { $0 <= 0x20 || $0 == 0x40 } == false, "accepted for nobody")
+    law(head.path == last(":path") ?? [], "another path")
+    law(head.authorization == last("authorization") ?? [], "another authorization")
+    if let timeout = last("grpc-timeout") {
+      law(head.timeoutMillis == referenceMillis(timeout), "\(timeout) became \(head.timeoutMillis ?? -1)")
+    }
+    for field in fields where field.name.suffix(4) == Array("-bin".utf8) {
+      let parts = field.value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+      law(parts.allSatisfy { referenceBase64(Array($0)) != nil }, "accepted binary metadata that is none")
+    }
+    checkCaller(head.authorization)
+  }
+
+  /// Only the one key that is in the table names a caller, whatever its scheme is spelt like.
+  private static func checkCaller(_ authorization: [UInt8]) {
+    let found = try? callers.identify(certificateName: nil, authorization: authorization)
+    let text = String(decoding: authorization, as: UTF8.self)
+    let isKey = text.hasSuffix(" lk_key") && text.lowercased() == "bearer lk_key"
+    law(found == nil || (isKey && found?.name == CallerName("web")), "\(text) names a caller")
+  }
+
+  private static let callers = CallerTable(
+    [CallerSettings(name: "web", apiKeyDigest: Digest(sha256(Array("lk_key".utf8))), methods: ["*"], audiences: ["a"])],
+    unidentified: nil, paths: ["/a.B/C"])
+
+  static func checkReadable(_ status: Status) {
+    law(status.code != .ok, "a refusal says OK")
+    for field in status.fields {
+      law(field.value.allSatisfy { (0x20...0x7E).contains($0) }, "\(field.name) of a refusal is not printable")
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Crypto
+import Dispatch
+import Fetch
+import Identity
+import Providers
+import Store
+import Tokens
+
+/// The moment at which every input is looked at.
+let now = Timestamp(millis: 1_800_000_000_000)
+
+/// Keys of no worth, the same in every process, so that an input means tomorrow what it means today. Ed25519, because
+/// its signatures are the same each time.
+enum Keys {
+  static let provider = made(1)
+  static let ours = made(2)
+
+  private static func made(_ seed: UInt8) -> PrivateKey {
+    // RFC 8410 7: a PKCS#8 head and 32 bytes.
+    let head: [UInt8] = [0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20]
+    let secret = Secret(copying: head + [UInt8](repeating: seed, count: 32))
+    guard let key = try? PrivateKey(pkcs8: secret) else { fatalError("no key") }
+    return key
+  }
+
+  /// A compact JWS over a payload that need not be one.
+  static func signed(_ payload: [UInt8], keyID: String = "k1") -> String {
+    let header = "{\"alg\":\"EdDSA\",\"kid\":\"\(keyID)\"}"
+    let input = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(payload)
+    guard let signature = try? provider.sign(Array(input.utf8), .edDSA) else { fatalError("no signature") }
+    return input + "." + Base64URL.encode(signature)
+  }
+
+  static let ring: KeyRing = {
+    guard let key = try? SigningKey(ours, algorithm: .edDSA, publishedAt: 0, activeFrom: 0, retiredAt: nil) else {
+      fatalError("no ring")
+    }
+    return KeyRing([key], tokenLifetimeSecondsMax: 3_600)
+  }()
+
+  static func signedByUs(_ payload: [UInt8], _ type: TokenType) -> String {
+    guard let token = try? ring.sign(payload, type, at: now.seconds) else { fatalError("no signature") }
+    return token
+  }
+
+  static var providersSet: [UInt8] {
+    guard case .ed25519(let x) = provider.components else { fatalError("another key") }
+    let fields = "\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"k1\",\"x\":\"\(Base64URL.encode(x))\""
+    return Array("{\"keys\":[{\(fields)}]}".utf8)
+  }
+
+  /// One provider whose keys are at hand.
+  static let registry: Registry = {
+    var settings = ProviderSettings(id: "oidc.corp", issuer: "https://idp.example", clientIDs: ["client-1", "client-2"])
+    settings.algorithms = [.edDSA]
+    settings.keys = .jwks(url: "https://idp.example/keys")
+    guard let registry = try? Registry([settings], fetching: KeySetFetcher()) else { fatalError("no registry") }
+    // Its keys come with the first token that needs them, and stay for a day of a clock that stands still.
+    let isDone = DispatchSemaphore(value: 0)
+    let token = PresentedToken(idToken: signed([]))
+    Task.detached {
+      _ = try? await registry.verify(token, of: "oidc.corp", at: now)
+      isDone.signal()
+    }
+    isDone.wait()
+    return registry
+  }()
+
+  private struct KeySetFetcher: HTTPSFetching {
+    func get(_ url: String) async throws -> FetchedBody {
+      FetchedBody(status: 200, maxAgeSeconds: 86_400, bytes: providersSet)
+    }
+  }
+}
+
+/// Tags and seals that anyone can make, so that what lies behind them is reached.
+struct OpenCryptography: Cryptography {
+  func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
+  func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token) }
+  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { [UInt8](repeating: 0, count: 32) }
+  func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
+  func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] { plaintext }
+  func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? { sealed }
+}

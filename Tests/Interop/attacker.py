@@ -1,0 +1,110 @@
+"""What every attack has: where to, until when, and what was met."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Callable, Iterator
+
+from hyperframe import frame as frames
+
+from raw import CHECK, DATA, END_STREAM, PING, Connection, frame, message, request
+
+PATIENCE_SECONDS = 0.5
+
+Attack = Callable[["Attacker"], None]
+ATTACKS: dict[str, Attack] = {}
+# What each attack meets at its limit: the words of a GOAWAY, a status, a reset, or a connection that is closed.
+MEETS: dict[str, str] = {}
+
+
+def attack(meets: str) -> Callable[[Attack], Attack]:
+    def note(function: Attack) -> Attack:
+        ATTACKS[function.__name__], MEETS[function.__name__] = function, meets
+        return function
+    return note
+
+
+class Attacker:
+    """Where to attack, until when, and what was met: words of GOAWAYs, statuses, how connections ended."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.until, self.met = port, 0.0, Counter[str]()
+
+    @property
+    def goes_on(self) -> bool:
+        return time.monotonic() < self.until
+
+    def connect(self, **options: object) -> Connection:
+        return Connection(self.port, patience_seconds=PATIENCE_SECONDS, **options)  # type: ignore[arg-type]
+
+    def settled(self, **options: object) -> Connection:
+        connection = self.connect(**options)
+        connection.until(frames.SettingsFrame)
+        connection.write(frame(PING, 0, 0, b"settled?"))
+        connection.until(frames.PingFrame)
+        return connection
+
+    def flood(self, connection: Connection, parts: Iterator[bytes] | Callable[[], bytes], rounds: int = 10_000) -> None:
+        """Writes until the connection is ended or so many rounds are over, then notes what was said."""
+        with connection:
+            for _ in range(rounds):
+                if not self.goes_on:
+                    return
+                part = next(parts, None) if isinstance(parts, Iterator) else parts()
+                if part is None or not sent(connection, part):
+                    break
+            self.note_end(connection)
+
+    def note_end(self, connection: Connection) -> None:
+        """The last word of a connection that is to end now."""
+        try:
+            word = "closed"
+            while (got := connection.read(PATIENCE_SECONDS)) is not None:
+                if isinstance(got, frames.GoAwayFrame):
+                    word = got.additional_data.decode("latin-1") or f"goaway {got.error_code}"
+                    break
+            self.met[word] += 1
+        except TimeoutError:
+            self.met["open"] += 1
+
+    def note_reply(self, connection: Connection, stream: int) -> None:
+        reply = connection.reply(stream, PATIENCE_SECONDS)
+        self.met[f"status {reply.status}" if reply.status is not None else f"reset {reply.reset}"] += 1
+
+    def calls(self, body: bytes, path: str = CHECK, answers: int = 1000) -> None:
+        """One connection that sends the same call again and again."""
+        with self.settled() as connection:
+            for _ in range(answers):
+                if not self.goes_on:
+                    return
+                stream = connection.stream()
+                connection.write(connection.headers(stream, request(path)))
+                connection.body(stream, body)
+                self.note_reply(connection, stream)
+
+
+def sent(connection: Connection, part: bytes) -> bool:
+    try:
+        connection.socket.sendall(part)
+        return True
+    except OSError:
+        return False
+
+
+def ask(connection: Connection, count: int) -> None:
+    connection.write(*[connection.headers(stream, request()) + frame(DATA, END_STREAM, stream, message())
+                       for stream in [connection.stream() for _ in range(count)]])
+
+
+def answered(attacker: Attacker, connection: Connection, waiting: set[int], timeout_seconds: float) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while waiting:
+        got = connection.read(deadline - time.monotonic())
+        if got is None:
+            attacker.met["closed"] += 1
+            return
+        if got.stream_id in waiting and ("END_STREAM" in got.flags or isinstance(got, frames.RstStreamFrame)):
+            waiting.discard(got.stream_id)
+            status = dict(got.fields).get("grpc-status") if isinstance(got, frames.HeadersFrame) else "reset"
+            attacker.met[f"status {status}"] += 1

@@ -1,0 +1,132 @@
+"""Every attack of attacks.py at its limit and past it, while an honest client keeps being answered.
+
+Attacker and honest client are processes of their own, away from the server's core where there are several. Calm and
+attacked windows alternate, so that whatever else the machine does meets both alike; the run ends with the table of
+effects, and `--save` writes it into ATTACKS.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+import server as servers
+import attacks  # noqa: F401, which fills the list
+from attacker import ATTACKS, MEETS
+from effects import EFFECTS, Effect
+from test_abuse import MEBIBYTE, memory
+
+HERE = Path(__file__).resolve().parent
+CORES = sorted(os.sched_getaffinity(0))
+ROUNDS, WINDOW_SECONDS, ATTEMPTS = 3, 0.5, 3
+# Other clients share their core with the attacker, and both with whatever else the machine does. A debug build needs
+# ten times as long for a turn: there only a stall fails.
+RATIO_MAX, SLACK_MILLIS = 2.0, 60.0 if "debug" in servers.LATCHKEYD.parts else 5.0
+GROWTH_MAX = 32 * MEBIBYTE
+
+pytestmark = [pytest.mark.latchkey_only("what the C core bears is its own matter"), pytest.mark.timeout(60)]
+
+
+@dataclass
+class Client:
+    """A process that works for as many seconds as it is told to, and then answers with JSON."""
+
+    process: subprocess.Popen[str]
+
+    def begin(self, seconds: float) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+
+    def result(self) -> Any:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        assert line, f"{self.process.args} ended"
+        return json.loads(line)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def start_client(name: str, *arguments: str) -> Client:
+    client = Client(subprocess.Popen([sys.executable, str(HERE / name), *arguments], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True))
+    os.sched_setaffinity(client.process.pid, set(CORES[1:]) or set(CORES))
+    return client
+
+
+def prefer(task: int) -> None:
+    """Ahead of whatever else the machine does, where that is allowed; who is nice by his own will stays so."""
+    with contextlib.suppress(PermissionError):
+        if os.getpriority(os.PRIO_PROCESS, task) == 0:
+            os.setpriority(os.PRIO_PROCESS, task, -10)
+
+
+@pytest.fixture(scope="module")
+def attacked(folder: Path) -> Iterator[servers.Server]:
+    """One reactor, so that nobody can get out of an attack's way, and short times, so that the slow ones end."""
+    server = servers.start(folder, reactors=1, password_workers=1, offences_per_address_max=1_000_000,
+                           handshake_millis=500, request_millis=500, answer_still_seconds=1, answer_seconds=2,
+                           write_still_seconds=1)
+    for task in Path(f"/proc/{server.process.pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {CORES[0]})
+        prefer(int(task.name))
+    yield server
+    assert server.process.poll() is None, "the server outlived all attacks"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def honest(attacked: servers.Server) -> Iterator[Client]:
+    client = start_client("honest.py", str(attacked.port))
+    prefer(client.process.pid)
+    yield client
+    client.close()
+
+
+def p99(windows: list[list[float]]) -> float:
+    """Of the median window: what else the machine does comes and goes, an attack stays."""
+    return statistics.median(sorted(window)[int(len(window) * 0.99)] for window in windows)
+
+
+def measure(name: str, server: servers.Server, honest: Client) -> Effect:
+    attacker = start_client("attacks.py", name, str(server.port))
+    calm: list[list[float]] = []
+    under: list[list[float]] = []
+    met: Counter[str] = Counter()
+    before = memory(server)
+    try:
+        for _ in range(ROUNDS):
+            honest.begin(WINDOW_SECONDS)
+            calm.append(honest.result())
+            attacker.begin(WINDOW_SECONDS)
+            honest.begin(WINDOW_SECONDS)
+            under.append(honest.result())
+            met.update(attacker.result())
+    finally:
+        attacker.close()
+    return Effect(name, dict(met), p99(calm), p99(under), memory(server) - before)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack(name: str, attacked: servers.Server, honest: Client) -> None:
+    for attempt in range(ATTEMPTS):
+        effect = measure(name, attacked, honest)
+        bearable = effect.attacked <= max(RATIO_MAX * effect.calm, effect.calm + SLACK_MILLIS)
+        if bearable:
+            break
+    EFFECTS.append(effect)
+    assert effect.met.get(MEETS[name]), f"the attack met {effect.met}"
+    assert effect.growth < GROWTH_MAX
+    assert bearable, f"in {attempt + 1} measurements, last {effect}"

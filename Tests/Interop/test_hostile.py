@@ -1,0 +1,153 @@
+"""Abuse ends its connection with a word, and nobody else's; whoever comes back too often stays out."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import ssl
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from hyperframe import frame as frames
+
+from attacker import ATTACKS, Attacker
+import attacks  # noqa: F401, which fills the list
+from frame_attacks import opened
+from key_updates import closed_after, connect, key_updates
+from raw import DATA, PING, Connection, frame, message, request, reset, settings
+from server import Server
+from test_abuse import MEBIBYTE, memory
+from test_response_rules import settled
+
+OK, RESOURCE_EXHAUSTED = 0, 8
+MESSAGE_BYTES_MAX, HELD_BYTES_MAX = 65536, 1 << 20
+
+pytestmark = pytest.mark.latchkey_only("what the C core bears is its own matter")
+
+
+@pytest.fixture(scope="module")
+def hostile(folder: Path) -> object:
+    """A server of this module's own, which forgives offences so that each test can make its own."""
+    import server as servers
+    running = servers.start(folder, offences_per_address_max=1_000_000, answer_still_seconds=1, answer_seconds=2)
+    yield running
+    assert running.process.poll() is None
+    running.stop()
+
+
+def met(server: Server, *names: str) -> Counter[str]:
+    """What one round of each attack meets, while another client is served and the server's memory stays as it is."""
+    attacker, before = Attacker(server.port), memory(server)
+    attacker.until = time.monotonic() + 10
+    with Connection(server.port) as other:
+        for name in names:
+            ATTACKS[name](attacker)
+            assert other.call().status == OK
+    assert memory(server) - before < 32 * MEBIBYTE
+    return attacker.met
+
+
+def test_check_110_ten_thousand_streams_opened_and_reset_end_their_connection_and_no_other(hostile: Server) -> None:
+    with Connection(hostile.port) as other:
+        hasty = settled(Connection(hostile.port))
+        head = opened(hasty)
+        for _ in range(200):
+            hasty.write(*[head(stream) + reset(stream) for stream in [hasty.stream() for _ in range(50)]])
+        assert hasty.until(frames.GoAwayFrame).additional_data == b"too_many_resets"
+        assert hasty.until(frames.DataFrame) is None, "and closed"
+        assert [other.call().status for _ in range(20)] == [OK] * 20
+
+
+def test_check_110_resets_that_the_server_is_made_to_send_end_their_connection_and_no_other(hostile: Server) -> None:
+    assert met(hostile, "made_you_reset_by_window", "made_you_reset_by_length") == {"too_many_stream_errors": 2}
+
+
+def test_check_111_endless_continuations_and_a_megabyte_of_headers_get_a_goaway(hostile: Server) -> None:
+    words = met(hostile, "continuation_flood", "empty_continuations", "header_block_of_a_megabyte")
+    assert words == {"too_many_continuations": 3}
+
+
+def test_check_111_an_hpack_bomb_gets_a_goaway(hostile: Server) -> None:
+    assert met(hostile, "hpack_bomb") == {"header_list_bomb": 1}
+
+
+def test_check_111_a_ping_flood_gets_a_goaway(hostile: Server) -> None:
+    assert met(hostile, "ping_flood") == {"too_many_pings": 1}
+
+
+def test_check_111_answers_behind_a_window_that_stays_shut_get_a_goaway(hostile: Server) -> None:
+    assert met(hostile, "zero_window", "window_byte_by_byte") == {"too_many_untaken_answers": 2}
+
+
+def hold_part(connection: Connection, bytes_: int) -> int:
+    """A call of whose message so many bytes have come, its head among them, and a few are missing."""
+    stream, body = connection.stream(), message(bytes(bytes_), length=MESSAGE_BYTES_MAX)[:bytes_]
+    connection.write(connection.headers(stream, request()),
+                     *[frame(DATA, 0, stream, body[at:at + 16384]) for at in range(0, len(body), 16384)])
+    return stream
+
+
+def test_parts_of_messages_up_to_the_limit_are_held_and_one_part_more_is_refused(hostile: Server) -> None:
+    with settled(Connection(hostile.port)) as connection:
+        held = [hold_part(connection, MESSAGE_BYTES_MAX) for _ in range(HELD_BYTES_MAX // MESSAGE_BYTES_MAX)]
+        connection.write(frame(PING, 0, 0, b"all held"))
+        while not isinstance(got := connection.read(), frames.PingFrame):
+            assert not isinstance(got, frames.HeadersFrame | frames.RstStreamFrame), "the limit itself is allowed"
+        assert connection.reply(hold_part(connection, 1)).status == RESOURCE_EXHAUSTED
+        connection.write(*[reset(stream) for stream in held])
+        assert connection.call().status == OK
+        assert connection.call().status == OK, "what was held is given back"
+
+
+def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_server: Callable[..., Server]) -> None:
+    server = start_server(offences_per_address_max=3)
+    before = Connection(server.port)
+    for _ in range(4):
+        with settled(Connection(server.port)) as hasty:
+            hasty.write(settings() * 12)
+            assert hasty.until(frames.GoAwayFrame).additional_data == b"too_many_settings"
+            assert hasty.until(frames.DataFrame) is None
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        Connection(server.port)
+    assert before.call().status == OK, "who is in stays in"
+    with Connection(server.port, source="127.0.0.2") as other:
+        assert other.call().status == OK
+
+
+def processor_seconds(server: Server) -> float:
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callable[..., Server]) -> None:
+    server = start_server()
+    with settled(Connection(server.port)) as inside:
+        taken = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+        soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (taken + 3, hard))
+        outside = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(50)]
+        for one in outside[10:]:
+            one.settimeout(3)
+            assert one.recv(1) == b"", "taken and closed"
+        before = processor_seconds(server)
+        assert [inside.call().status for _ in range(50)] == [OK] * 50
+        time.sleep(0.5)
+        assert processor_seconds(server) - before < 0.4, "nor does the queue keep the server busy"
+        for one in outside:
+            one.close()
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+        time.sleep(0.2)
+        with Connection(server.port) as after:
+            assert after.call().status == OK
+
+
+@pytest.mark.parametrize("count, ends", [(100, False), (101, True)])
+def test_key_updates_are_taken_up_to_their_limit_and_one_more_ends_the_connection(
+        hostile: Server, count: int, ends: bool) -> None:
+    plain, ssl_ = connect(hostile.port)
+    plain.sendall(key_updates(ssl_, count))
+    assert closed_after(plain, 0.5) == ends
+    plain.close()

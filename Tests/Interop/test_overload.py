@@ -1,0 +1,106 @@
+"""Three times what the server can do: it goes on doing as much as at its peak, and is itself again two seconds later.
+
+The work is a password check, which costs the most of all calls; whatever finds the queue full is refused at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+import grpc
+import pytest
+
+from attacks import SIGN_IN, wrong_password
+from server import Server
+
+CONNECTIONS, AT_ONCE, FACTOR = 4, 4, 3
+PEAK_SECONDS, FLOOD_SECONDS, RECOVERY_SECONDS = 1.5, 4, 2
+# The first second of a flood fills the queue.
+COUNTED_FROM_SECONDS = 1
+GOODPUT_MIN, ATTEMPTS = 0.8, 3
+
+pytestmark = [pytest.mark.latchkey_only("the C core checks no passwords"), pytest.mark.timeout(60)]
+
+
+@dataclass
+class Answer:
+    code: grpc.StatusCode
+    at: float
+    seconds: float
+
+    @property
+    def is_work(self) -> bool:
+        """The password was checked, and is wrong."""
+        return self.code == grpc.StatusCode.UNAUTHENTICATED
+
+
+async def sign_in(channel: grpc.aio.Channel) -> Answer:
+    begun = time.monotonic()
+    try:
+        await channel.unary_unary(SIGN_IN)(wrong_password(), timeout=10)
+        raise AssertionError("nobody has this password")
+    except grpc.aio.AioRpcError as error:
+        return Answer(error.code(), time.monotonic(), time.monotonic() - begun)
+
+
+async def peak(channels: list[grpc.aio.Channel], seconds: float) -> list[Answer]:
+    """A few callers, each of whom waits for his answer before he calls again."""
+    until = time.monotonic() + seconds
+
+    async def caller(channel: grpc.aio.Channel) -> list[Answer]:
+        answers = []
+        while time.monotonic() < until:
+            answers.append(await sign_in(channel))
+        return answers
+
+    answers = await asyncio.gather(*[caller(channels[number % len(channels)]) for number in range(AT_ONCE)])
+    return [answer for each in answers for answer in each]
+
+
+async def flood(channels: list[grpc.aio.Channel], rate: float, seconds: float) -> list[Answer]:
+    """Calls at their appointed times, whether earlier ones were answered or not."""
+    begun, calls = time.monotonic(), []
+    for number in range(int(rate * seconds)):
+        await asyncio.sleep(max(0.0, begun + number / rate - time.monotonic()))
+        calls.append(asyncio.ensure_future(sign_in(channels[number % len(channels)])))
+    return list(await asyncio.gather(*calls))
+
+
+async def measure(server: Server) -> tuple[float, float]:
+    """Goodput of the flood, and latency after it, each as a share of what was before."""
+    credentials = grpc.ssl_channel_credentials(server.authority)
+    channels = [grpc.aio.secure_channel(server.address, credentials, [
+        ("grpc.use_local_subchannel_pool", 1), ("latchkey.number", number)]) for number in range(CONNECTIONS)]
+    await asyncio.gather(*[channel.channel_ready() for channel in channels])
+    before = await peak(channels, PEAK_SECONDS)
+    assert all(answer.is_work for answer in before), "nobody is refused at the peak"
+    rate = len(before) / PEAK_SECONDS
+    begun = time.monotonic()
+    answers = await flood(channels, FACTOR * rate, FLOOD_SECONDS)
+    assert {answer.code for answer in answers} == {
+        grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    counted = [answer for answer in answers
+               if answer.is_work and COUNTED_FROM_SECONDS <= answer.at - begun <= FLOOD_SECONDS]
+    await asyncio.sleep(max(0.0, begun + FLOOD_SECONDS + RECOVERY_SECONDS - time.monotonic()))
+    after = await peak(channels, PEAK_SECONDS)
+    assert all(answer.is_work for answer in after)
+    await asyncio.gather(*[channel.close() for channel in channels])
+    usual, late = (statistics.median(answer.seconds for answer in each) for each in (before, after))
+    return len(counted) / (FLOOD_SECONDS - COUNTED_FROM_SECONDS) / rate, late / usual
+
+
+def test_three_times_the_capacity_leaves_the_goodput_and_is_over_when_it_is_over(
+        start_server: Callable[..., Server]) -> None:
+    server = start_server()
+    seen = []
+    for _ in range(ATTEMPTS):
+        goodput, latency = asyncio.run(measure(server))
+        seen.append(f"goodput {goodput:.0%} of the peak, latency {latency:.1f} of the usual")
+        print(seen[-1])
+        if goodput >= GOODPUT_MIN and latency <= 2:
+            return
+    pytest.fail("; ".join(seen))
