@@ -87,15 +87,14 @@ package struct Budget {
     var spent = 0
   }
 
-  private let limits: Limits
   private var windows: [Kind: Window] = [:]
   /// Apart from the others: every call earns some.
   private var controlFrames = Window()
 
-  package init(_ limits: Limits) { self.limits = limits }
+  package init() {}
 
-  /// False: that was one too many.
-  package mutating func spend(_ kind: Kind, nowMillis: Int64) -> Bool {
+  /// False: that was one too many. The limits are lent, because each connection has a budget and they are not small.
+  package mutating func spend(_ kind: Kind, of limits: Limits, nowMillis: Int64) -> Bool {
     if kind == .controlFrame { return Budget.spend(&controlFrames, limits.controlFrames, nowMillis) }
     return Budget.spend(&windows[kind, default: Window(startMillis: nowMillis)], limits.rate(kind), nowMillis)
   }

@@ -16,7 +16,6 @@ internal import CNghttp2
   package let sink: Sink
   private let session: OpaquePointer
   private let memory: SessionMemory
-  private let limits: SessionLimits
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
   /// The first GOAWAY of a shutdown is to be followed by a PING.
@@ -28,7 +27,6 @@ internal import CNghttp2
   /// Fails only where memory does.
   /// - Parameter buffers: of this thread; without them the frame that is sent is kept where malloc likes.
   package init?(_ limits: SessionLimits, _ buffers: FrameBuffers? = nil, nowMillis: Int64) {
-    self.limits = limits
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
     memory = SessionMemory(buffers)
@@ -180,7 +178,7 @@ internal import CNghttp2
     sink.nowMillis = nowMillis
     var nextMillis: Int64?
     sink.forEachStream { stream in
-      guard let due = stream.untakenDueMillis(limits.untaken, nowMillis: nowMillis) else { return }
+      guard let due = stream.untakenDueMillis(sink.limits.untaken, nowMillis: nowMillis) else { return }
       guard due <= nowMillis else { return nextMillis = min(due, nextMillis ?? due) }
       reset(stream, .enhanceYourCalm)
       sink.leftUntaken()
@@ -238,10 +236,10 @@ internal import CNghttp2
   private func greet() {
     var frames: [UInt8] = []
     guard drain(into: &frames, bytesMax: 1) else { return }
-    let (headBytes, entryBytes) = (9, 6)
+    let (headBytes, entryBytes, streamsMax) = (9, 6, sink.limits.streamsMax)
     for at in stride(from: headBytes, to: frames.count - entryBytes + 1, by: entryBytes)
     where frames[at] == 0 && frames[at + 1] == UInt8(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue) {
-      for index in 0..<4 { frames[at + 2 + index] = UInt8(truncatingIfNeeded: limits.streamsMax >> (24 - 8 * index)) }
+      for index in 0..<4 { frames[at + 2 + index] = UInt8(truncatingIfNeeded: streamsMax >> (24 - 8 * index)) }
       break
     }
     greeting = frames

@@ -30,8 +30,8 @@ internal import CNghttp2
   private var block = HeaderBlock()
   /// CONTINUATION frames of it.
   private var continuations = 0
-  private let limits: SessionLimits
-  private var budget: Budget
+  let limits: SessionLimits
+  private var budget = Budget()
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
@@ -44,7 +44,6 @@ internal import CNghttp2
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     self.nowMillis = nowMillis
-    budget = Budget(limits.budget)
     closedStreams = ClosedStreams(streamsMax: limits.streamsMax)
   }
 
@@ -98,7 +97,7 @@ internal import CNghttp2
   }
 
   private func spend(_ kind: Budget.Kind) {
-    if fault == nil, !budget.spend(kind, nowMillis: nowMillis) {
+    if fault == nil, !budget.spend(kind, of: limits.budget, nowMillis: nowMillis) {
       fault = Fault(code: .enhanceYourCalm, debugData: kind.rawValue)
     }
   }

@@ -8,14 +8,14 @@ extension Budget {
   /// How many of so many events are within the budget.
   fileprivate mutating func granted(_ count: Int, _ kind: Kind, at nowMillis: Int64) -> Int {
     var granted = 0
-    for _ in 0..<count where spend(kind, nowMillis: nowMillis) { granted += 1 }
+    for _ in 0..<count where spend(kind, of: Budget.Limits(), nowMillis: nowMillis) { granted += 1 }
     return granted
   }
 }
 
 @Test(arguments: Budget.Kind.allCases)
 func `a budget holds up to its limit; one more is too many, and it stays spent`(kind: Budget.Kind) {
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   let limit = rate(kind).count
   #expect(budget.granted(limit, kind, at: 5) == limit)
   #expect(budget.granted(2, kind, at: 5) == 0)
@@ -28,7 +28,7 @@ private let renewed = [
 @Test(arguments: renewed)
 func `a budget with a window is whole again when the window is over, and not a millisecond before`(kind: Budget.Kind) {
   let rate = rate(kind)
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   #expect(budget.granted(rate.count + 1, kind, at: 1_000) == rate.count)
   #expect(budget.granted(1, kind, at: 1_000 + rate.windowMillis - 1) == 0)
   #expect(budget.granted(rate.count + 1, kind, at: 1_000 + rate.windowMillis) == rate.count)
@@ -36,20 +36,20 @@ func `a budget with a window is whole again when the window is over, and not a m
 
 @Test func `a window begins with the first event, not with the connection`() {
   let rate = rate(.unfinishedReset)
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   #expect(budget.granted(rate.count, .unfinishedReset, at: rate.windowMillis - 1) == rate.count)
   #expect(budget.granted(1, .unfinishedReset, at: rate.windowMillis) == 0)
 }
 
 @Test(arguments: Budget.Kind.allCases.filter { !renewed.contains($0) })
 func `a budget without a window is never given back`(kind: Budget.Kind) {
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   #expect(budget.granted(rate(kind).count + 1, kind, at: 0) == rate(kind).count)
   #expect(budget.granted(1, kind, at: 1 << 50) == 0)
 }
 
 @Test func `each kind has a budget of its own`() {
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   #expect(budget.granted(1_000, .priority, at: 0) < 1_000)
   for kind in [Budget.Kind.unfinishedReset, .provokedReset, .settings] {
     #expect(budget.granted(1, kind, at: 0) == 1, "\(kind)")
@@ -57,7 +57,7 @@ func `a budget without a window is never given back`(kind: Budget.Kind) {
 }
 
 @Test func `each request and each DATA frame that is sent earns control frames, but no more than were spent`() {
-  var budget = Budget(Budget.Limits())
+  var budget = Budget()
   let limit = rate(.controlFrame).count
   budget.earnControlFrames(500)
   #expect(budget.granted(limit, .controlFrame, at: 0) == limit)
