@@ -40,11 +40,15 @@ let fuzzer: [Target] =
 
 let package = Package(
   name: "latchkey",
-  products: [.executable(name: "latchkeyd", targets: ["latchkeyd"])],
+  products: [
+    .executable(name: "latchkeyd", targets: ["latchkeyd"]), .executable(name: "latchkey", targets: ["latchkey"]),
+    .executable(name: "latchkey-load", targets: ["latchkey-load"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
     .executableTarget(
@@ -54,11 +58,26 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
       ],
       swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey",
+      dependencies: [
+        "Client", "Wire", "Reactor", "Tokens", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: swift),
+    .executableTarget(
+      name: "latchkey-load",
+      dependencies: [
+        "Client", "Reactor", "CProtobufC", "Messages",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: swift),
     module("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
       "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
+    module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
     module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"]),
     module("Wire", ["CProtobufC", "Messages"]),
     module("GRPC"),
@@ -87,7 +106,13 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Reactor", "CLinux"]), tests("Reactor", ["CLinux"]),
+    .target(
+      name: "Certificates", dependencies: ["Reactor", "CLinux"], path: "Tests/Certificates", swiftSettings: swift),
+    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Certificates", "Reactor", "CLinux"]),
+    tests("Reactor", ["CLinux"]),
+    tests("Client", [
+      "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
+    ]),
     tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
     tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
@@ -105,6 +130,10 @@ let package = Package(
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
+    .testTarget(
+      name: "LoadTests",
+      dependencies: ["latchkey-load", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ] + fuzzer,
   swiftLanguageModes: [.v6]

@@ -18,6 +18,24 @@ package enum Base64 {
     return text
   }
 
+  /// nil: no base64.
+  static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    guard isValid(text) else { return nil }
+    var (group, bits) = (UInt32(0), UInt32(0))
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count * 3 / 4)
+    for digit in text {
+      guard let value = alphabet.firstIndex(of: digit) else { break }
+      group = group << 6 | UInt32(value)
+      bits += 6
+      if bits >= 8 {
+        bits -= 8
+        bytes.append(UInt8(truncatingIfNeeded: group >> bits))
+      }
+    }
+    return bytes
+  }
+
   /// Values of one name may be joined by commas: each is judged by itself.
   static func isValidList(_ value: ArraySlice<UInt8>) -> Bool {
     value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy(isValid)

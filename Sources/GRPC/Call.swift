@@ -1,10 +1,10 @@
 // GRPC: one call as a value that does no I/O.
 //
 // Owns: the rules of gRPC over HTTP/2 (doc/PROTOCOL-HTTP2.md): what a request head must say, framing of messages, the
-// deadline, status and its text form, the method table.
+// deadline, status and its text form, the method table; and the same from a client's end.
 // Does not own: frames and streams (HTTP2), the meaning of a message (Wire, Services), the rich errors of the
 // application (Services). The codes that belong to the application never appear here.
-// Read next: Head.swift, Framing.swift, Status.swift.
+// Read next: Head.swift, Framing.swift, Status.swift; Answer.swift for a client.
 
 /// A call from its first header to its last message. Named events come in; each returns what to do next.
 package struct Call {

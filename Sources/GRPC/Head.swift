@@ -92,6 +92,18 @@ package struct HeadReader {
 
 /// `grpc-timeout`: one to eight digits, then H, M, S, m, u or n.
 package enum Timeout {
+  /// At most eight digits: what is longer is told in a larger unit, rounded up.
+  package static func text(_ millis: Int64) -> String {
+    let digitsMax = 99_999_999 as Int64
+    let millis = max(0, millis)
+    if millis <= digitsMax { return "\(millis)m" }
+    for (unit, unitMillis) in [("S", 1_000), ("M", 60_000)] as [(String, Int64)]
+    where (millis - 1) / unitMillis + 1 <= digitsMax {
+      return "\((millis - 1) / unitMillis + 1)\(unit)"
+    }
+    return "\(min(digitsMax, (millis - 1) / 3_600_000 + 1))H"
+  }
+
   /// Rounded up to whole milliseconds, so that a deadline is never earlier than the client's; nil: malformed.
   package static func millis(_ value: ArraySlice<UInt8>) -> Int64? {
     guard let unit = value.last, (2...9).contains(value.count) else { return nil }

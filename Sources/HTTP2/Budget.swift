@@ -40,7 +40,7 @@ package struct Budget {
   package struct Limits: Sendable {
     package var unfinishedResets = Rate(count: 100, windowMillis: 10_000)
     package var provokedResets = Rate(count: 50, windowMillis: 60_000)
-    package var prematureStreams = Rate(count: 1_000, windowMillis: 60_000)
+    package var prematureStreams = Rate(count: 500, windowMillis: 60_000)
     /// The first SETTINGS of a connection counts too.
     package var settings = Rate(count: 11, windowMillis: 60_000)
     package var priorities = Rate(count: 100, windowMillis: .max)

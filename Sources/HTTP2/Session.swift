@@ -3,7 +3,8 @@
 // Owns: feeding and draining of frames, the streams with their header blocks and bodies, abuse budgets, the life of a
 // connection (keepalive, age, drain).
 // Does not own: bytes on a socket (TLS), what a header or a body means (GRPC), timers (Server tells the time).
-// Read next: Sink.swift for what comes in, Stream.swift, then Budget.swift, Life.swift and Untaken.swift.
+// Read next: Sink.swift for what comes in, Stream.swift, then Budget.swift, Life.swift and Untaken.swift; for the other
+// end ClientSession.swift.
 
 internal import CNghttp2
 

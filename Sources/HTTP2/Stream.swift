@@ -129,6 +129,15 @@ package struct HeaderBlock {
     }
   }
 
+  /// Of an answer that another follows (RFC 9110 15.2).
+  var isInterim: Bool {
+    var interim = false
+    forEach { name, value in
+      if name.elementsEqual(":status".utf8) { interim = value.first == UInt8(ascii: "1") }
+    }
+    return interim
+  }
+
   /// Past a limit the block is emptied and takes no more.
   mutating func append(
     name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits

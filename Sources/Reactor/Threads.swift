@@ -39,6 +39,9 @@ package func blockSignals() {
   lk_block_signals()
 }
 
+/// A peer that went away is told by the write that failed, and does not end the process.
+package func ignoreBrokenPipes() { lk_ignore_sigpipe() }
+
 package enum ServerSignal: Sendable {
   case terminate
   case reload

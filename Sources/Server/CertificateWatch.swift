@@ -28,6 +28,6 @@ struct CertificateWatch: Sendable {
   }
 
   static func fields(_ certificate: LeafCertificate) -> [String: String] {
-    ["serial": certificate.serial, "not_after": JSONLines.rfc3339(certificate.notAfterMillis)]
+    ["serial": certificate.serial, "not_after": rfc3339(certificate.notAfterMillis)]
   }
 }

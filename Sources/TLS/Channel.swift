@@ -14,11 +14,11 @@ package enum ChannelStep: Hashable, Sendable {
   case tooManyKeyUpdates
 }
 
-/// The server's end of one TLS connection on a non-blocking socket, which it does not own.
+/// One end of a TLS connection on a non-blocking socket, which it does not own.
 @safe package final class Channel {
   private let ssl: OpaquePointer
   /// Another may be current by now, but libssl goes on asking this one's ticket keys.
-  private let context: TLSContext
+  private let context: AnyObject
   private var broken = false
   /// Why the last step failed.
   package private(set) var fault: HandshakeFault?
@@ -31,9 +31,30 @@ package enum ChannelStep: Hashable, Sendable {
     unsafe SSL_set_accept_state(ssl)
   }
 
+  /// The client's end. `ticket` is of an earlier connection with the same context and the same name.
+  package init?(_ context: ClientTLSContext, descriptor: Int32, serverName: ServerName, ticket: SessionTicket? = nil) {
+    guard let ssl = unsafe SSL_new(context.handle) else { return nil }
+    unsafe self.ssl = ssl
+    self.context = context
+    guard unsafe lk_tls_attach(ssl, descriptor) == 1,
+      unsafe lk_tls_expect(ssl, serverName.text, serverName.isAddress ? 1 : 0) == 1
+    else { return nil }
+    if let ticket { unsafe SSL_set_session(ssl, ticket.handle) }
+  }
+
   deinit { unsafe SSL_free(ssl) }
 
-  package func handshake() -> ChannelStep { step(unsafe lk_tls_accept(ssl)) }
+  package func handshake() -> ChannelStep { step(unsafe lk_tls_handshake(ssl)) }
+
+  /// Why the peer's certificate was not believed, after a handshake that failed.
+  package var refusal: String? { unsafe lk_tls_refusal(ssl).map { unsafe String(cString: $0) } }
+
+  /// After the handshake of a client: the server has chosen HTTP/2.
+  package var speaksHTTP2: Bool { unsafe lk_tls_agreed_on_h2(ssl) == 1 }
+
+  /// What a later connection can take up. The server sends it after the handshake, so it is here once something was
+  /// read.
+  package var ticket: SessionTicket? { unsafe lk_tls_ticket(ssl).map { unsafe SessionTicket($0) } }
 
   /// Reads at most `buffer.count` decrypted bytes.
   package func read(into buffer: UnsafeMutableRawBufferPointer) -> ChannelStep {

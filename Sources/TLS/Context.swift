@@ -1,11 +1,11 @@
 // TLS: libssl on a socket.
 //
-// Owns: the context (versions, suites, ALPN, certificates, whose client certificates are believed), its exchange when
-// the files behind it change, the keys of session tickets, one channel a connection, and the name that a peer's
+// Owns: the contexts of server and client (versions, suites, ALPN, certificates, whose are believed), the exchange of
+// the server's when its files change, the keys of session tickets, one channel a connection, and the name that a peer's
 // certificate gives it.
 // Does not own: when files are looked at (Server), what a name may do (Admission), the bytes inside (HTTP2),
 // cryptography for tokens (Crypto).
-// Read next: Channel.swift, then CurrentContext.swift.
+// Read next: Channel.swift, then CurrentContext.swift; ClientContext.swift for the other end.
 
 internal import COpenSSL
 
@@ -119,8 +119,10 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     guard result == 1 else { throw TLSError(setting: "tls", why: "sessions cannot be bound: \(lastError())") }
   }
 
-  private static func lastError() -> String { describe(ERR_peek_last_error()) }
 }
+
+/// OpenSSL's text for what failed last.
+func lastError() -> String { describe(ERR_peek_last_error()) }
 
 /// OpenSSL's text for an error of its queue.
 func describe(_ error: UInt) -> String {

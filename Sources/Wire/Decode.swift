@@ -31,21 +31,8 @@ extension Mapped {
 
   // `@safe`: no pointer outlives the call.
   @safe package static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self {
-    let schema = schema
-    var scan = Scan(budgetBytes: arena.budgetBytes, depthMax: arena.depthMax)
-    try scan.message(bytes, bytes.indices, schema)
-    if scan.isPlain { return try unpacked(bytes, schema, arena) }
-    let plain = try Rewrite.plain(bytes, bytes.indices, schema)
-    scan = Scan(budgetBytes: arena.budgetBytes, depthMax: arena.depthMax)
-    try scan.message(plain.span, plain.indices, schema)
-    return try unpacked(plain.span, schema, arena)
-  }
-
-  private static func unpacked(
-    _ bytes: Span<UInt8>, _ schema: MessageSchema, _ arena: Arena
-  ) throws(WireError) -> Self {
     defer { arena.reset() }
-    guard let form = unsafe arena.unpack(bytes, schema) else { throw .malformed(.unpack) }
+    let form = try unsafe arena.unpackedForm(bytes, schema)
     return unsafe Self(UnsafePointer(form.assumingMemoryBound(to: Form.self)))
   }
 }

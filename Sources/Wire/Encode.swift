@@ -7,23 +7,34 @@ extension Mapped {
   @safe package static var messageName: String { schema.name }
 
   @safe package func encode(arena: Arena) -> [UInt8] {
-    var frame = packed(arena, headBytes: 5)
-    let length = UInt32(frame.count - 5)
-    // Byte 0 stays 0: we never compress, since secrets and a stranger's text share messages (CRIME, BREACH).
-    for index in 1...4 { frame[index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * (4 - index))) }
-    return frame
+    defer { arena.reset() }
+    return unsafe framed(base(arena))
   }
 
-  @safe package func encodeBare(arena: Arena) -> [UInt8] { packed(arena, headBytes: 0) }
-
-  private func packed(_ arena: Arena, headBytes: Int) -> [UInt8] {
+  @safe package func encodeBare(arena: Arena) -> [UInt8] {
     defer { arena.reset() }
-    let form = unsafe UnsafeMutableRawPointer(arena.form(self)).assumingMemoryBound(to: ProtobufCMessage.self)
-    let byteCount = unsafe headBytes + protobuf_c_message_get_packed_size(form)
-    return unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      unsafe buffer[..<headBytes].initialize(repeating: 0)
-      count = unsafe headBytes + protobuf_c_message_pack(form, buffer.baseAddress! + headBytes)
-    }
+    return unsafe packed(base(arena), headBytes: 0)
+  }
+
+  /// Every generated struct begins with one.
+  private func base(_ arena: Arena) -> UnsafePointer<ProtobufCMessage> {
+    unsafe UnsafeRawPointer(arena.form(self)).assumingMemoryBound(to: ProtobufCMessage.self)
+  }
+}
+
+func framed(_ form: UnsafePointer<ProtobufCMessage>) -> [UInt8] {
+  var frame = unsafe packed(form, headBytes: 5)
+  let length = UInt32(frame.count - 5)
+  // Byte 0 stays 0: we never compress, since secrets and a stranger's text share messages (CRIME, BREACH).
+  for index in 1...4 { frame[index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * (4 - index))) }
+  return frame
+}
+
+private func packed(_ form: UnsafePointer<ProtobufCMessage>, headBytes: Int) -> [UInt8] {
+  let byteCount = unsafe headBytes + protobuf_c_message_get_packed_size(form)
+  return unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+    unsafe buffer[..<headBytes].initialize(repeating: 0)
+    count = unsafe headBytes + protobuf_c_message_pack(form, buffer.baseAddress! + headBytes)
   }
 }
 

@@ -10,13 +10,14 @@ import Testing
   #expect(try #require(usage.descriptorsMax) >= #require(usage.openDescriptors))
 }
 
+/// Of those that there can be here, found by asking for each.
+private func openDescriptors() -> Int { (0..<4_096).count { lk_local_port($0) != -EBADF } }
+
 @Test func `every open descriptor is counted, and not that by which they are counted`() async {
-  // In a process of its own, where no other test opens any.
-  await #expect(processExitsWith: .success) {
-    for _ in 0..<3 {
-      let isOpen = { (descriptor: Int32) in lk_local_port(descriptor) != -EBADF }
-      #expect(ProcessUsage.now().openDescriptors == (0..<4_096).count { isOpen($0) })
-      _ = lk_eventfd()
-    }
+  for _ in 0..<3 {
+    // Other threads of the test runner open and close some too: it is enough that the two counts meet.
+    let agree = await eventually { ProcessUsage.now().openDescriptors == openDescriptors() }
+    #expect(agree)
+    _ = lk_eventfd()
   }
 }

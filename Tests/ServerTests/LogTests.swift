@@ -38,15 +38,15 @@ func `a text in a log line is one JSON string on one line`(text: String, quoted:
   (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
 ])
 func `a time is written as RFC 3339 has it, over leap years and before 1970`(millis: Int64, text: String) {
-  #expect(JSONLines.rfc3339(millis) == text)
+  #expect(rfc3339(millis) == text)
 }
 
 @Test func `every day of 800 years follows the one before`() {
   let first: Int64 = -11_676_096_000_000
-  var previous = JSONLines.rfc3339(first)
+  var previous = rfc3339(first)
   #expect(previous.hasPrefix("1600-01-01"))
   for day in 1...Int64(292_194) {
-    let next = JSONLines.rfc3339(first + day * 86_400_000)
+    let next = rfc3339(first + day * 86_400_000)
     #expect(previous < next)
     previous = next
   }

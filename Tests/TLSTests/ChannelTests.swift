@@ -1,3 +1,4 @@
+import Certificates
 import Testing
 
 @testable import TLS

@@ -20,6 +20,13 @@ enum Layers {
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
       others: ["ArgumentParser", "CoreMetrics", "Logging"]),
     Layer(
+      module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens"],
+      others: ["ArgumentParser"]),
+    Layer(
+      module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
+      c: ["CProtobufC", "Messages"],
+      others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
+    Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
@@ -29,6 +36,9 @@ enum Layers {
     Layer(
       module: "Services", firstFile: "Method.swift", ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"],
       others: ["Synchronization"]),
+    Layer(
+      module: "Client", firstFile: "Client.swift", ours: ["Wire", "GRPC", "HTTP2", "TLS", "Reactor"],
+      c: ["CProtobufC", "Messages"]),
     Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: []),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +67,18 @@ class Client:
         self.channel.close()
 
     def check(self) -> None:
-        self._need("Check", health_pb2_grpc.HealthStub(self.channel).Check(
-            health_pb2.HealthCheckRequest(), timeout=DEADLINE_SECONDS) == SERVING)
+        self._need(check(), health_pb2_grpc.HealthStub(self.channel).Check)
 
     def fetch_providers(self, email: str) -> None:
-        self._need("FetchProviders", auth_service_pb2_grpc.AuthServiceStub(self.channel).FetchProviders(
-            auth.FetchProvidersRequest(email=email), timeout=DEADLINE_SECONDS) == REGISTERED)
+        self._need(fetch_providers(email), auth_service_pb2_grpc.AuthServiceStub(self.channel).FetchProviders)
 
-    def _need(self, what: str, right: bool) -> None:
+    def _need(self, call: Call, stub: Callable[..., Message]) -> None:
+        try:
+            right = stub(call.request, timeout=DEADLINE_SECONDS) == call.answer
+        except grpc.RpcError as error:
+            raise Unmeasurable(f"{self.title} refuses {call.method}: {error}") from error
         if not right:
-            raise Unmeasurable(f"{self.title} answers {what} wrongly")
+            raise Unmeasurable(f"{self.title} answers {call.method} wrongly")
 
 
 def need_page(server: Server, call: Call, authority: Path) -> None:

@@ -14,6 +14,8 @@ from servers import Server, Unmeasurable
 CONNECTIONS = 16
 STREAMS = 16
 HANDSHAKES_AT_ONCE = 48
+# On a starved machine h2load may miss the end of its run, and then it has none.
+RUN_SECONDS = 120
 HEADERS = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
 # The same for all servers, whatever they would choose by themselves; gRPC C++ and nghttpd know no other group.
 TLS = ["--tls13-ciphers=TLS_AES_128_GCM_SHA256", "--groups=P-256"]
@@ -58,7 +60,8 @@ def _command(server: Server, shot: Shot, arguments: list[str]) -> list[str]:
 
 
 def _run(server: Server, shot: Shot, arguments: list[str]) -> int:
-    run = subprocess.run(_command(server, shot, arguments), capture_output=True, text=True, check=True)
+    run = subprocess.run(_command(server, shot, arguments), capture_output=True, text=True, check=True,
+                         timeout=RUN_SECONDS)
     return parse_summary(run.stdout, f"{server.title}, {shot.method}", shot.answer_bytes)
 
 

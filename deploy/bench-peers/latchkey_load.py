@@ -64,7 +64,7 @@ class LatchkeyLoad:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "report.json"
             process = subprocess.Popen(
-                [self.program, workload, "--target", f"localhost:{server.port}", "--ca", self.authority,
+                [self.program, workload, "--server", f"localhost:{server.port}", "--ca", self.authority,
                  "--connections", str(shape.connections), "--streams", str(shape.streams), "--duration", str(seconds),
                  "--warm-up", "0", "--json", file, *options],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

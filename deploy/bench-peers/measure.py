@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
@@ -25,7 +26,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", type=Path)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.save and given.only:
+        parser.error("--save writes the whole table: leave --only out")
+    return given
 
 
 def chosen(only: str, growth: bool) -> list[str]:
@@ -36,15 +40,18 @@ def chosen(only: str, growth: bool) -> list[str]:
     return names
 
 
-def measure(stand: Stand, names: list[str]) -> list[Finding]:
+def measure(stand: Stand, names: list[str]) -> tuple[list[Finding], bool]:
+    """What was found, and whether every row could be measured."""
     findings: list[Finding] = []
+    whole = True
     for name in names:
         stand.tell(name)
         try:
             findings += ROWS[name](stand)
-        except Unmeasurable as reason:
-            stand.tell(f"  skipped: {reason}")
-    return findings
+        except (Unmeasurable, OSError, subprocess.SubprocessError) as reason:
+            stand.tell(f"  not measured: {reason}")
+            whole = False
+    return findings, whole
 
 
 def main() -> None:
@@ -53,12 +60,14 @@ def main() -> None:
     stand = Stand(Options(given.home, given.latchkeyd, given.latchkey_load, given.accounts, given.rounds, given.seconds,
                           given.server_core, given.client_core))
     try:
-        findings = measure(stand, names)
+        findings, whole = measure(stand, names)
     finally:
         stand.stop()
     about = machine.describe(given.rounds, given.seconds)
     print(report.as_json(findings, about) if given.json
           else "\n".join([*(f"{name}: {value}" for name, value in about.items()), "", report.text(findings)]))
+    if not whole:
+        sys.exit(1)
     if given.save:
         about_line = "; ".join(about.values()) + "."
         given.save.write_text(report.replace(given.save.read_text(), f"{report.markdown(findings)}\n\n{about_line}"))

@@ -11,16 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+import issuers
+import tokens
+from keys import KeyRing
 from servers import Server, free_port
 from stores import Stores
 
-SIMULATOR = Path(__file__).resolve().parents[1] / "simulator"
-sys.path.insert(0, str(SIMULATOR))
-
-import issuers  # noqa: E402
-import tokens  # noqa: E402
-from keys import KeyRing  # noqa: E402
-
+SIMULATOR = Path(__file__).resolve().parents[1] / "simulator/simulator.py"
 PASSWORD = "correct horse battery staple"
 ISSUER = "google"
 PEOPLE = 256
@@ -34,7 +31,7 @@ class People:
         self.numbers = range(0, accounts, max(1, accounts // PEOPLE))[:PEOPLE]
         self.folder = home / "simulator"
         port = free_port()
-        command = [sys.executable, str(SIMULATOR / "simulator.py"), "serve", "--folder", str(self.folder),
+        command = [sys.executable, str(SIMULATOR), "serve", "--folder", str(self.folder),
                    "--port", str(port), "--certificate", str(home / "simulator.pem"),
                    "--key", str(home / "simulator.key")]
         self.simulator = Server("the provider simulator", command, port, home / "simulator.log")

@@ -54,8 +54,13 @@ class Stand:
         print(text, file=sys.stderr, flush=True)
 
     def turns(self, subjects: Mapping[str, Callable[[], Rate]]) -> dict[str, Series]:
-        """Each subject once a round, so that a slow minute of the machine falls on all of them."""
+        """Each subject once a round, so that a slow minute of the machine falls on all of them.
+
+        One round before them is not counted: it fills caches and maps pages.
+        """
         rates: dict[str, list[Rate]] = {name: [] for name in subjects}
+        for measure in subjects.values():
+            measure()
         for number in range(self.options.rounds):
             for name, measure in subjects.items():
                 rates[name].append(measure())
@@ -63,7 +68,7 @@ class Stand:
                       + ", ".join(f"{name} {values[-1].per_cpu_second:,.0f}" for name, values in rates.items()))
         return {name: Series.of(name, values) for name, values in rates.items()}
 
-    # MARK: Accounts
+    # Accounts
 
     @property
     def email(self) -> str:
@@ -77,15 +82,19 @@ class Stand:
         return bounds.password_hash(
             self.tools / "argon2id", PASSWORD, configuration.PASSWORD_MEMORY_KIB, configuration.PASSWORD_ITERATIONS)
 
-    # MARK: Servers
+    # Servers
 
     def server(self, name: str) -> Server:
         """Started and asked by a real client at its first use, and kept."""
         if name not in self._servers:
             server = self._make(name)
+            try:
+                server.start(self.options.server_core)
+                self._examine(name, server)
+            except BaseException:
+                server.stop()
+                raise
             self._servers[name] = server
-            server.start(self.options.server_core)
-            self._examine(name, server)
         return self._servers[name]
 
     def peers(self, *names: str) -> dict[str, Server]:

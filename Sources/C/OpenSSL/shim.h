@@ -2,4 +2,5 @@
 #include "tls.h"
 #include "tickets.h"
 #include "certificates.h"
+#include "client.h"
 #include "crypto_shim.h"

@@ -77,7 +77,7 @@ static inline void lk_tls_begin(SSL *ssl) {
   BIO_set_callback_arg(SSL_get_rbio(ssl), NULL);
 }
 
-static inline struct lk_tls_result lk_tls_accept(SSL *ssl) {
+static inline struct lk_tls_result lk_tls_handshake(SSL *ssl) {
   lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_do_handshake(ssl));
 }
@@ -123,8 +123,8 @@ static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
-// Everything but certificates and tickets. 0, or the number of the step that failed.
-static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
+// What both ends hold to. 0, or the number of the step that failed.
+static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   ERR_clear_error();
   if (!SSL_CTX_set_min_proto_version(context, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION)) return 1;
   // RFC 9113 9.2.2: only ephemeral key exchange with AEAD under TLS 1.2.
@@ -135,15 +135,22 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
     return 3;
   }
   if (!SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384")) return 4;
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
-                                   SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // Early data could be replayed, and every call here changes something or says who somebody is.
-  if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_default_read_buffer_len(context, 16 * 1024 + 512);
+  return 0;
+}
+
+// Everything of a server but certificates and tickets. 0, or the number of the step that failed.
+static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
+  int failed = lk_tls_configure_common(context, tls13_only);
+  if (failed) return failed;
+  SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  // Early data could be replayed, and every call here changes something or says who somebody is.
+  if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
   SSL_CTX_set_alpn_select_cb(context, lk_tls_select_alpn, NULL);
   SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
   return 0;

@@ -7,7 +7,7 @@
 #include <time.h>
 
 // The sessions that are changed: those of as many callers as load the server.
-enum { SESSIONS_MAX = 256, ID_BYTES_MAX = 64, DIGEST_BYTES = 32, CHECKPOINT_PAGES = 4096 };
+enum { SESSIONS_MAX = 256, ID_BYTES_MAX = 64, DIGEST_BYTES = 32, CHECKPOINT_PAGES = 1000 };
 
 static const char *const UPDATE =
     "UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = ?1, rotated_at = ?2, last_used_at = ?2,"

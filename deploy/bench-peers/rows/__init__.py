@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from figures import Finding
-from rows import handshakes, memory, refresh, roads, sign_in, start
+from rows import counts, handshakes, memory, refresh, roads, sign_in, start
 from stand import Stand
 
 Row = Callable[[Stand], list[Finding]]
@@ -21,4 +21,5 @@ ROWS: dict[str, Row] = {
     "handshakes": handshakes.handshakes,
     "memory": memory.memory,
     "start": start.start,
+    "counts": counts.counts,
 }

@@ -52,7 +52,9 @@ def growth(stand: Stand) -> list[Finding]:
     servers: dict[int, Server] = {}
     try:
         for accounts in (LARGE, SMALL):
-            servers[accounts] = stand.latchkeyd(stand.stores.filled(accounts), f"latchkeyd-{accounts}")
+            store = stand.stores.filled(accounts)
+            stand.stores.read_through(store)
+            servers[accounts] = stand.latchkeyd(store, f"latchkeyd-{accounts}")
             servers[accounts].start(stand.options.server_core)
             with Client(servers[accounts], stand.authority) as client:
                 client.fetch_providers(email(accounts // 2))

@@ -3,10 +3,13 @@
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -16,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <arpa/inet.h>
@@ -60,6 +64,18 @@ static inline void lk_eventfd_clear(int fd) {
   (void)ignored;
 }
 
+// A descriptor that becomes readable at a moment of the monotonic clock; arming it anew makes it silent until then.
+static inline int lk_alarm(void) {
+  int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  return fd < 0 ? -errno : fd;
+}
+static inline void lk_alarm_arm(int fd, int64_t at_nanos) {
+  // All zeros would disarm it.
+  if (at_nanos < 1) at_nanos = 1;
+  struct itimerspec at = {.it_value = {at_nanos / 1000000000, at_nanos % 1000000000}};
+  timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 static inline int64_t lk_monotonic_nanos(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -78,19 +94,33 @@ static inline _Bool lk_is_address(const char *text) {
 }
 static inline _Bool lk_is_writable(const char *path) { return access(path, W_OK) == 0; }
 
+// The bytes of an address that is an IPv4 or IPv6 literal; 0: it is neither.
+static inline socklen_t lk_socket_address(const char *address, uint16_t port, struct sockaddr_storage *storage) {
+  struct sockaddr_in *v4 = (struct sockaddr_in *)storage;
+  struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)storage;
+  memset(storage, 0, sizeof *storage);
+  if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET; v4->sin_port = htons(port);
+    return sizeof *v4;
+  }
+  if (inet_pton(AF_INET6, address, &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6; v6->sin6_port = htons(port);
+    return sizeof *v6;
+  }
+  return 0;
+}
+
+static inline _Bool lk_address_text(const struct sockaddr_storage *storage, char *text, int text_bytes) {
+  const void *source = storage->ss_family == AF_INET ? (const void *)&((struct sockaddr_in *)storage)->sin_addr
+                                                     : (const void *)&((struct sockaddr_in6 *)storage)->sin6_addr;
+  return inet_ntop(storage->ss_family, source, text, (socklen_t)text_bytes) != NULL;
+}
+
 // A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
 static inline int lk_listen(const char *address, uint16_t port, int backlog) {
-  struct sockaddr_storage storage = {0};
-  socklen_t bytes;
-  struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
-  struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
-  if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET; v4->sin_port = htons(port); bytes = sizeof *v4;
-  } else if (inet_pton(AF_INET6, address, &v6->sin6_addr) == 1) {
-    v6->sin6_family = AF_INET6; v6->sin6_port = htons(port); bytes = sizeof *v6;
-  } else {
-    return -EINVAL;
-  }
+  struct sockaddr_storage storage;
+  socklen_t bytes = lk_socket_address(address, port, &storage);
+  if (bytes == 0) return -EINVAL;
   int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -errno;
   int on = 1;
@@ -122,10 +152,47 @@ static inline int lk_accept(int listener, char *address, int address_bytes) {
   if (fd < 0) return -errno;
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const void *source = storage.ss_family == AF_INET ? (const void *)&((struct sockaddr_in *)&storage)->sin_addr
-                                                    : (const void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
-  if (!inet_ntop(storage.ss_family, source, address, (socklen_t)address_bytes)) address[0] = 0;
+  if (!lk_address_text(&storage, address, address_bytes)) address[0] = 0;
   return fd;
+}
+
+// Begins a connection to an IPv4 or IPv6 literal: it is made, or has failed, once the socket can be written.
+static inline int lk_connect(const char *address, uint16_t port) {
+  struct sockaddr_storage storage;
+  socklen_t bytes = lk_socket_address(address, port, &storage);
+  if (bytes == 0) return -EINVAL;
+  int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (connect(fd, (struct sockaddr *)&storage, bytes) < 0 && errno != EINPROGRESS) {
+    int error = errno;
+    close(fd);
+    return -error;
+  }
+  return fd;
+}
+// What a connection that was begun has come to: 0 or -errno.
+static inline int lk_connect_result(int fd) {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) < 0) return -errno;
+  return -error;
+}
+// Writes the addresses of a host as text, one each LK_ADDRESS_BYTES; returns how many, or a negative EAI_ number.
+enum { LK_ADDRESS_BYTES = INET6_ADDRSTRLEN };
+static inline int lk_resolve(const char *host, char *addresses, int most) {
+  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+  struct addrinfo *list = NULL;
+  int result = getaddrinfo(host, NULL, &hints, &list);
+  if (result != 0) return result < 0 ? result : -result;
+  int count = 0;
+  for (struct addrinfo *entry = list; entry && count < most; entry = entry->ai_next) {
+    char *address = addresses + count * LK_ADDRESS_BYTES;
+    if (lk_address_text((struct sockaddr_storage *)entry->ai_addr, address, LK_ADDRESS_BYTES)) count++;
+  }
+  freeaddrinfo(list);
+  return count;
 }
 
 static inline int lk_socketpair(int *left, int *right) {
@@ -166,6 +233,27 @@ struct lk_usage {
   int64_t descriptors_max;
 };
 struct lk_usage lk_process_usage(void);
+// A new file that only its owner can read; -EEXIST where the path is taken, also by a link.
+static inline int lk_create_private(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return fd < 0 ? -errno : fd;
+}
+static inline int lk_create_private_folder(const char *path) { return mkdir(path, 0700) < 0 ? -errno : 0; }
+// Whether others than the owner may read or write, or the owner is somebody else; negative: -errno.
+static inline int lk_is_exposed(int fd) {
+  struct stat entry;
+  if (fstat(fd, &entry) < 0) return -errno;
+  return (entry.st_mode & 077) != 0 || entry.st_uid != geteuid();
+}
+static inline int lk_sync(int fd) { return fsync(fd) < 0 ? -errno : 0; }
+static inline int lk_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
+static inline void lk_remove(const char *path) { unlink(path); }
+static inline const char *lk_environment(const char *name) { return getenv(name); }
+static inline _Bool lk_is_terminal(int fd) { return isatty(fd); }
+
+// Reads a line from the terminal without showing it. Returns its bytes; -ENXIO: there is no terminal; -EINTR: Ctrl-C or
+// the end of input; -EMSGSIZE: it is longer than `most`.
+int lk_read_secret(const char *prompt, char *line, int most);
 
 // Those of the affinity mask, which taskset and containers narrow.
 int lk_processors(void);

@@ -1,0 +1,37 @@
+/// A moment as people and programs read it: `2026-11-21T15:30:00.000Z`.
+package func rfc3339(_ millis: Int64) -> String {
+  var text: [UInt8] = []
+  appendRFC3339(millis, to: &text)
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// Days are counted from 0000-03-01, so that a leap day is the last of its year.
+package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
+  let days = (millis >= 0 ? millis : millis - 86_399_999) / 86_400_000
+  let shifted = days + 719_468
+  let era = shifted / 146_097
+  let dayOfEra = shifted - era * 146_097
+  let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+  let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+  let shiftedMonth = (5 * dayOfYear + 2) / 153
+  let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+  let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+  let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  let time = millis - days * 86_400_000
+  for (number, width, end) in [
+    (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (time / 3_600_000, 2, ":"), (time / 60_000 % 60, 2, ":"),
+    (time / 1_000 % 60, 2, "."), (time % 1_000, 3, "Z"),
+  ] as [(Int64, Int, StaticString)] {
+    append(number, width: width, to: &line)
+    line += end.description.utf8
+  }
+}
+
+private func append(_ number: Int64, width: Int, to line: inout [UInt8]) {
+  var scale: Int64 = 1
+  for _ in 1..<width { scale *= 10 }
+  while scale > 0 {
+    line.append(UInt8(ascii: "0") + UInt8(number / scale % 10))
+    scale /= 10
+  }
+}

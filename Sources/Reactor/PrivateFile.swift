@@ -1,0 +1,52 @@
+internal import CLinux
+
+/// A file that nobody but its owner can read, replaced as a whole.
+package struct PrivateFile: Sendable {
+  package let path: String
+
+  package init(_ path: String) { self.path = path }
+
+  /// The file can be read by others, so what is in it is no secret any more.
+  package struct Exposed: Error, Hashable, CustomStringConvertible {
+    package var path: String
+    package var description: String { "\(path) can be read by others than its owner: chmod 600 it" }
+  }
+
+  /// nil: there is none.
+  package func read(bytesMax: Int) throws -> [UInt8]? {
+    let descriptor = unsafe lk_open_for_reading(path)
+    if descriptor == -ENOENT { return nil }
+    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
+    defer { lk_close(descriptor) }
+    guard lk_is_exposed(descriptor) == 0 else { throw Exposed(path: path) }
+    guard let bytes = readFile(path, bytesMax: bytesMax) else { throw SystemError(code: EFBIG, call: "read \(path)") }
+    return bytes
+  }
+
+  /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are
+  /// made for the owner alone.
+  package func write(_ bytes: [UInt8]) throws {
+    try makeFolders()
+    let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
+    let descriptor = unsafe lk_create_private(draft)
+    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "create \(draft)") }
+    let written = unsafe bytes.withUnsafeBytes { unsafe lk_write(descriptor, $0.baseAddress, $0.count) }
+    let synced = lk_sync(descriptor)
+    lk_close(descriptor)
+    let failed = written < bytes.count ? Int32(clamping: min(written, -1)) : synced
+    let moved = failed < 0 ? failed : unsafe lk_rename(draft, path)
+    guard moved == 0 else {
+      unsafe lk_remove(draft)
+      throw SystemError(code: -moved, call: "write \(path)")
+    }
+  }
+
+  private func makeFolders() throws {
+    var folder = path.hasPrefix("/") ? "" : "."
+    for step in path.split(separator: "/").dropLast() {
+      folder += "/" + step
+      let made = unsafe lk_create_private_folder(folder)
+      guard made == 0 || made == -EEXIST else { throw SystemError(code: -made, call: "make the folder \(folder)") }
+    }
+  }
+}

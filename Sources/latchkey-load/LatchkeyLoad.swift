@@ -1,0 +1,130 @@
+// latchkey-load: the load generator.
+//
+// Owns: workloads over every call of the service, when they start (open and closed loops), what a right answer is, the
+// latencies and the report.
+// Does not own: connections, frames and the rules of a call (Client), the generated stubs (C/Messages).
+// Read next: Run/Runner.swift, which drives it all on one thread; Pace/Pace.swift, Work/Work.swift and
+// Work/Chains.swift, People/Preparation.swift, Measure/Recorder.swift.
+
+internal import ArgumentParser
+internal import Client
+internal import Reactor
+
+@main
+struct LatchkeyLoad: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "latchkey-load", abstract: "Calls Latchkey as many callers would, and looks at every answer.",
+    discussion: """
+      Without --rate a closed loop: each of connections × streams callers calls again once it was answered. With \
+      --rate an open loop: iterations start on time whatever the server does, and latency counts from the intended \
+      start, so that waiting behind a stalled server is in the figures.
+
+      Ends with 0 where every answer was right, 1 where one was not, 2 where the run could not be made, 64 for wrong \
+      arguments.
+
+      Workloads:
+      \(WorkloadName.allCases.map { "  \($0.rawValue.padded(right: 22))\($0.meaning)" }.joined(separator: "\n"))
+      """)
+
+  @Argument(help: ArgumentHelp("The workload; or --scenario.", valueName: "workload"))
+  var workload: WorkloadName?
+
+  @Option(help: "A JSON5 file that mixes workloads by weights.")
+  var scenario: String?
+
+  @OptionGroup(title: "Where, and as whom")
+  var service: ServiceOptions
+
+  @OptionGroup(title: "How")
+  var load: LoadOptions
+
+  @OptionGroup(title: "Who")
+  var people: PeopleOptions
+
+  @OptionGroup(title: "The report")
+  var output: OutputOptions
+
+  func validate() throws {
+    guard (workload == nil) != (scenario == nil) else { throw ValidationError("One workload or --scenario is needed.") }
+    try load.validate()
+    guard workload == .handshake || !(load.resume || load.withoutCall) else {
+      throw ValidationError("--resume and --without-call are for the workload handshake.")
+    }
+  }
+
+  func run() throws {
+    do {
+      let report = try measure()
+      try output.write(report.report, report.plot)
+      if report.report.failed > 0 { throw ExitCode(1) }
+    } catch let error as ExitCode {
+      throw error
+    } catch let error as ScenarioError {
+      throw ValidationError("\(scenario ?? ""): \(error)")
+    } catch {
+      say("latchkey-load: \(error)")
+      throw ExitCode(2)
+    }
+  }
+
+  private func measure() throws -> (report: Report, plot: Plot) {
+    let mix = try readScenario()
+    let target = try service.target(load)
+    let isHandshake = workload == .handshake
+    let parts = isHandshake ? [handshakes] : try people.parts(of: mix, target)
+    let runner = try Runner(to: target, isHandshake ? .momentary : .lasting, Mix(parts, seed: load.seed)) { start in
+      let period = Period(
+        startNanos: start, warmUpNanos: nanos(load.warmUp), measuredNanos: nanos(load.duration))
+      let pace = load.rate.map { Pace.open(Arrivals(ratePerSecond: $0, period: period)) } ?? .closed(period)
+      let names = (Method.allCases.map(\.name), parts.map(\.workload.rawValue))
+      return (pace, Recorder(calls: names.0, iterations: names.1, period: period))
+    }
+    if !output.quiet { runner.onProgress = progress() }
+    listenForSignals(runner.interrupt)
+    let outcome = try runner.run()
+    let facts = RunFacts(
+      target: service.server, ratePerSecond: load.rate, connections: target.connections, streams: target.streams,
+      seed: load.seed, warmUpSeconds: load.warmUp, durationSeconds: load.duration)
+    let named = workload?.rawValue ?? scenario ?? ""
+    return (Report(facts, outcome), Plot(title: "\(named) at \(service.server), \(facts.loop)", outcome.recorder))
+  }
+
+  /// The first signal ends the run early, and its report is written; the second one ends the process.
+  private func listenForSignals(_ interrupt: @escaping @Sendable () -> Void) {
+    blockSignals()
+    startThread(named: "signals") {
+      while waitForSignal() != .terminate {}
+      interrupt()
+      while waitForSignal() != .terminate {}
+      exitNow(130)
+    }
+  }
+
+  private func readScenario() throws -> Scenario {
+    guard let scenario else { return Scenario([.init(workload: workload ?? .health, weight: 1)]) }
+    return try Scenario.parse(readWhole(scenario, bytesMax: 1 << 20))
+  }
+
+  private var handshakes: Mix.Part {
+    let work = Handshake(calls: !load.withoutCall, resumes: load.resume)
+    return Mix.Part(workload: .handshake, weight: 1, pool: nil) { _, _ in work }
+  }
+
+  private func progress() -> (Recorder, Int, Int) -> Void {
+    var seconds = 0
+    return { recorder, inFlight, backlog in
+      seconds += 1
+      let (count, summary) = recorder.takeRecent()
+      say(
+        "\("\(seconds)".padded(left: 5)) s  \(grouped(count).padded(left: 9)) calls/s  p50 \(millis(summary.p50)) ms  "
+          + "p99 \(millis(summary.p99)) ms  in flight \(inFlight)  backlog \(grouped(backlog))  "
+          + "failed \(grouped(recorder.failed))")
+    }
+  }
+}
+
+func say(_ line: String) { writeAll(Array((line + "\n").utf8), to: 2) }
+
+func nanos(_ seconds: Double) -> Int64 { Int64((seconds * 1e9).rounded()) }
+
+extension WorkloadName: ExpressibleByArgument {}

@@ -1,0 +1,125 @@
+internal import FoundationEssentials
+internal import Reactor
+
+/// A file that cannot be used.
+struct FileError: Error, Equatable, CustomStringConvertible {
+  var description: String
+}
+
+/// Accounts with passwords that an earlier run made: one JSON object a line.
+struct AccountsFile {
+  private struct Line: Codable {
+    var email: String
+    var password: String
+    var accountID: String
+
+    enum CodingKeys: String, CodingKey {
+      case email, password
+      case accountID = "account_id"
+    }
+  }
+
+  static func parse(_ bytes: [UInt8], path: String) throws(FileError) -> [Person] {
+    try lines(bytes, path: path, of: Line.self).map { line in
+      let person = Person(login: Login(email: line.email, password: line.password))
+      person.accountID = line.accountID
+      return person
+    }
+  }
+
+  /// Of those whose account is known.
+  static func text(_ people: [Person]) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return people.flatMap { person -> [UInt8] in
+      guard let accountID = person.accountID else { return [] }
+      let line = Line(email: person.login.email, password: person.login.password, accountID: accountID)
+      guard let data = try? encoder.encode(line) else { preconditionFailure("three texts are always JSON") }
+      return Array(data) + [UInt8(ascii: "\n")]
+    }
+  }
+}
+
+/// ID tokens of providers, by what they are good for; `deploy/load/tokens` makes such a file of JSON lines.
+struct TokensFile {
+  struct Token: Decodable, Equatable {
+    enum Use: String, Decodable {
+      /// Of an identity that has, or gets, an account of its own.
+      case signIn = "sign-in"
+      /// Of an identity without an address, to be linked and unlinked.
+      case link
+      /// Of an identity whose unverified address is that of an account with a password.
+      case conflict
+    }
+
+    var use: Use
+    var providerID: String
+    var email: String
+    var idToken: String
+
+    enum CodingKeys: String, CodingKey {
+      case use, email
+      case providerID = "provider_id"
+      case idToken = "id_token"
+    }
+
+    var token: ProviderToken { ProviderToken(providerID: providerID, idToken: idToken) }
+  }
+
+  /// What the server takes of a token.
+  static let tokenBytesMax = 16_384
+
+  var tokens: [Token] = []
+
+  static func parse(_ bytes: [UInt8], path: String) throws(FileError) -> TokensFile {
+    let tokens = try lines(bytes, path: path, of: Token.self)
+    for (index, token) in tokens.enumerated() where token.idToken.utf8.count > tokenBytesMax {
+      throw FileError(description: "\(path), line \(index + 1): id_token is longer than \(tokenBytesMax) bytes")
+    }
+    return TokensFile(tokens: tokens)
+  }
+
+  func of(_ use: Token.Use) -> [Token] { tokens.filter { $0.use == use } }
+}
+
+/// The values of JSON lines; empty lines are passed over.
+private func lines<Line: Decodable>(
+  _ bytes: [UInt8], path: String, of: Line.Type
+) throws(FileError) -> [Line] {
+  var values: [Line] = []
+  for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+  where !line.isEmpty {
+    do {
+      values.append(try JSONDecoder().decode(Line.self, from: Data(line)))
+    } catch {
+      throw FileError(description: "\(path), line \(index + 1): \(reason(error))")
+    }
+  }
+  return values
+}
+
+private func reason(_ error: any Error) -> String {
+  switch error as? DecodingError {
+  case .keyNotFound(let key, _): "\(key.stringValue) is missing"
+  case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+    (context.codingPath.last.map { $0.stringValue + ": " } ?? "") + context.debugDescription
+  default: "\(error)"
+  }
+}
+
+/// - Parameter isSecret: only its owner may read it.
+func writeFile(_ path: String, _ bytes: [UInt8], isSecret: Bool = false) throws(FileError) {
+  let permissions = isSecret ? 0o600 : 0o644
+  let isWritten = FileManager.default.createFile(
+    atPath: path, contents: Data(bytes), attributes: [.posixPermissions: permissions])
+  guard isWritten else { throw FileError(description: "\(path) cannot be written") }
+}
+
+func readWhole(_ path: String, bytesMax: Int) throws(FileError) -> [UInt8] {
+  guard let bytes = readFile(path, bytesMax: bytesMax) else {
+    throw FileError(description: "\(path) cannot be read, or is longer than \(bytesMax) bytes")
+  }
+  return bytes
+}
+
+func fileExists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }

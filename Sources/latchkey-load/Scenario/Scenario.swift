@@ -1,0 +1,129 @@
+internal import FoundationEssentials
+
+/// A mix of workloads, each with its share of the iterations.
+struct Scenario: Equatable, Sendable {
+  struct Part: Equatable, Sendable {
+    var workload: WorkloadName
+    var weight: Int
+  }
+
+  static let weightMax = 1_000_000
+
+  var parts: [Part]
+
+  init(_ parts: [Part]) { self.parts = parts }
+
+  /// A JSON5 file: `{ mix: [{ workload: "fetch", weight: 60 }, …] }`.
+  static func parse(_ bytes: [UInt8]) throws(ScenarioError) -> Scenario {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = true
+    do {
+      return Scenario(try decoder.decode(File.self, from: Data(bytes)).mix)
+    } catch let error as DecodingError {
+      throw ScenarioError(error)
+    } catch {
+      throw ScenarioError(setting: "the file", why: "\(error)")
+    }
+  }
+
+  private struct File: Decodable {
+    var mix: [Part]
+
+    init(from decoder: any Decoder) throws {
+      try refuseUnknown(["mix"], in: decoder)
+      let container = try decoder.container(keyedBy: Key.self)
+      mix = try container.decode([Part].self, forKey: Key("mix"))
+      guard !mix.isEmpty else {
+        throw DecodingError.dataCorruptedError(
+          forKey: Key("mix"), in: container, debugDescription: "it must name at least one workload")
+      }
+      // Each workload has people of its own, who would not know of the other half.
+      for (index, part) in mix.enumerated() where mix[..<index].contains(where: { $0.workload == part.workload }) {
+        throw DecodingError.dataCorruptedError(
+          forKey: Key("mix"), in: container, debugDescription: "\(part.workload.rawValue) is named twice")
+      }
+    }
+  }
+}
+
+extension Scenario.Part: Decodable {
+  init(from decoder: any Decoder) throws {
+    try refuseUnknown(["workload", "weight"], in: decoder)
+    let container = try decoder.container(keyedBy: Key.self)
+    let name = try container.decode(String.self, forKey: Key("workload"))
+    guard let workload = WorkloadName(rawValue: name), workload != .handshake else {
+      let isThere = name == WorkloadName.handshake.rawValue
+      let why = isThere ? "handshakes cannot be mixed with calls" : "there is no \(name)"
+      throw DecodingError.dataCorruptedError(forKey: Key("workload"), in: container, debugDescription: why)
+    }
+    let number = try container.decodeIfPresent(Double.self, forKey: Key("weight")) ?? 1
+    guard let weight = Int(exactly: number), (1...Scenario.weightMax).contains(weight) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: Key("weight"), in: container,
+        debugDescription: "it must be a whole number from 1 to \(Scenario.weightMax)")
+    }
+    self.init(workload: workload, weight: weight)
+  }
+}
+
+/// A scenario file that cannot be used: which setting, and why.
+struct ScenarioError: Error, Equatable, CustomStringConvertible {
+  var setting: String
+  var why: String
+
+  var description: String { "\(setting): \(why)" }
+}
+
+extension ScenarioError {
+  fileprivate init(_ error: DecodingError) {
+    switch error {
+    case .keyNotFound(let key, let context):
+      self.init(setting: path(context.codingPath + [key]), why: "it is missing")
+    case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
+      self.init(setting: path(context.codingPath), why: "it must be \(ScenarioError.kind(type))")
+    case .dataCorrupted(let context):
+      let why = context.underlyingError.map { "\($0)" } ?? context.debugDescription
+      self.init(setting: path(context.codingPath), why: context.codingPath.isEmpty ? "it is not JSON5: \(why)" : why)
+    @unknown default: self.init(setting: "the file", why: "\(error)")
+    }
+  }
+
+  private static func kind(_ type: any Any.Type) -> String {
+    if type == String.self { return "a text" }
+    if type == Double.self { return "a whole number" }
+    return type is any RangeReplaceableCollection.Type ? "a list [ {…}, … ]" : "an object {…}"
+  }
+}
+
+/// `mix[2].weight`, as people would say where it stands.
+private func path(_ keys: [any CodingKey]) -> String {
+  guard !keys.isEmpty else { return "the file" }
+  return keys.reduce("") { path, key in
+    if let index = key.intValue { return path + "[\(index)]" }
+    return path.isEmpty ? key.stringValue : path + "." + key.stringValue
+  }
+}
+
+/// A misspelt setting must not be silently its default.
+private func refuseUnknown(_ known: Set<String>, in decoder: any Decoder) throws {
+  let container = try decoder.container(keyedBy: Key.self)
+  guard let unknown = container.allKeys.first(where: { !known.contains($0.stringValue) }) else { return }
+  throw DecodingError.dataCorruptedError(forKey: unknown, in: container, debugDescription: "there is no such setting")
+}
+
+private struct Key: CodingKey {
+  let stringValue: String
+  let intValue: Int?
+
+  init(_ name: String) {
+    stringValue = name
+    intValue = nil
+  }
+
+  init?(stringValue: String) { self.init(stringValue) }
+
+  init?(intValue: Int) {
+    stringValue = "\(intValue)"
+    self.intValue = intValue
+  }
+}

@@ -1,0 +1,95 @@
+import Client
+import Reactor
+import Wire
+
+/// Where a command works: the service, and what this profile remembers.
+struct Desk {
+  let common: CommonOptions
+  private let caller: Caller
+  private let file: SessionFile
+
+  init(_ common: CommonOptions) throws {
+    self.common = common
+    file = SessionFile(common.sessionPath)
+    caller = try common.caller()
+  }
+
+  var sessionPath: String { common.sessionPath }
+
+  /// `latchkey NAME …` with the options that were given here.
+  func proposal(_ words: String...) -> String { commandLine(["latchkey"] + words + common.repeated) }
+
+  // MARK: The service
+
+  func call<Answer: WireDecodable>(
+    _ method: String, _ request: some WireEncodable, answering: Answer.Type = Answer.self
+  ) throws -> Answer {
+    do throws(CallStatus) {
+      return try caller.call("/latchkey.v1." + method, request)
+    } catch {
+      throw Ending.refused(error, self)
+    }
+  }
+
+  func health(_ service: String) throws -> HealthCheckResponse.ServingStatus {
+    do throws(CallStatus) {
+      let answer: HealthCheckResponse = try caller.call(
+        "/grpc.health.v1.Health/Check", HealthCheckRequest(service: service))
+      return answer.status
+    } catch {
+      throw Ending.refused(error, self)
+    }
+  }
+
+  // MARK: What is remembered
+
+  /// A profile of another server is that server's: its tokens are not shown to this one.
+  func profile() throws -> Profile {
+    guard let known = try file.profile(common.profileName) else { return Profile(server: common.address) }
+    guard known.server == common.address else {
+      throw Ending.usage(
+        "--profile", "\(common.profileName) is of the server \(known.server), not of \(common.address): take another")
+    }
+    return known
+  }
+
+  func keep(_ profile: Profile?) throws { try file.keep(profile, as: common.profileName) }
+
+  /// The session, with an ID token that is good for some time yet.
+  func session() throws -> Profile.SignedIn {
+    guard let session = try profile().signedIn else { throw Ending.nobody(self) }
+    let marginMillis = 30_000 as Int64
+    guard session.idTokenExpiresAtMillis - marginMillis <= wallMillis() else { return session }
+    return try refreshed(session)
+  }
+
+  func refreshed(_ session: Profile.SignedIn) throws -> Profile.SignedIn {
+    let answer: RefreshResponse = try call(
+      "SessionService/Refresh", RefreshRequest(refreshToken: session.refreshToken))
+    return try remember(answer.session)
+  }
+
+  /// - Parameter completed: what was held is linked, or was the credential itself.
+  @discardableResult
+  func remember(_ session: Session?, completed: Bool = false) throws -> Profile.SignedIn {
+    guard let signedIn = Profile.SignedIn(session) else { throw Ending.unknownAnswer }
+    var profile = try profile()
+    profile.signedIn = signedIn
+    if completed { profile.pending = nil }
+    try keep(profile)
+    return signedIn
+  }
+
+  func remember(pending token: String, expiresAtMillis: Int64?) throws {
+    var profile = try profile()
+    profile.pending = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
+    try keep(profile)
+  }
+
+  /// The name of this profile towards the service; it is kept, because what is held is bound to it.
+  func binding() throws -> String {
+    let profile = try profile()
+    try keep(profile)
+    return profile.binding
+  }
+}

@@ -1,0 +1,86 @@
+// latchkey: the command line of those who sign in, and of those who look after the service.
+//
+// Owns: arguments and help, where secrets come from, the file that remembers sessions, what is printed, exit codes.
+// Does not own: how a call travels (Client), what it means (the server).
+// Read next: Desk.swift, SignIn.swift, Outcomes.swift.
+
+import ArgumentParser
+import Reactor
+
+@main
+struct Latchkey: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "latchkey", abstract: "Sign in to Latchkey, and look after the ways of signing in.",
+    discussion: """
+      The server is localhost:8443 as deploy/run starts it, unless --server or $LATCHKEY_SERVER names another.
+
+        latchkey sign-up --email alice@example.com
+        latchkey whoami
+        latchkey link --provider oidc.corp --id-token-file token.jwt
+        latchkey sign-out
+
+      Passwords and tokens are asked for on the terminal, or read from files and the environment; they are never \
+      arguments, which other people on the machine can see.
+
+      A session is remembered in a file that only you can read; --profile keeps several apart.
+
+      Exit codes: 0 done; 1 the service refused; 2 the command is not understood or a file of it cannot be used; \
+      3 the service cannot be reached; 4 the service wants something else first (another sign-in, a second factor); \
+      5 nobody is signed in.
+      """,
+    version: "0.1.0",
+    groupedSubcommands: [
+      CommandGroup(name: "Sessions", subcommands: [
+        SignUp.self, SignIn.self, Refresh.self, SignOut.self, WhoAmI.self, Token.self,
+      ]),
+      CommandGroup(name: "Ways of signing in", subcommands: [
+        Providers.self, Link.self, Unlink.self, Reauthenticate.self,
+      ]),
+      CommandGroup(name: "The account and the service", subcommands: [Delete.self, Health.self]),
+    ])
+
+  static func main() {
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      let status = exitCode(for: error)
+      let text = fullMessage(for: error)
+      if !text.isEmpty { writeAll(Array((text + "\n").utf8), to: status.isSuccess ? 1 : 2) }
+      exitNow(status == .validationFailure ? Ending.Code.usage.rawValue : status.rawValue)
+    }
+  }
+}
+
+/// Why a command ends otherwise than well.
+struct Ending: Error {
+  /// Documented in the help of `latchkey`.
+  enum Code: Int32 {
+    case refused = 1
+    case usage = 2
+    case unreachable = 3
+    case unfinished = 4
+    case nobody = 5
+  }
+
+  let code: Code
+  let report: Report
+}
+
+/// A command that does its work at a desk and reports.
+protocol DeskCommand: ParsableCommand {
+  var common: CommonOptions { get }
+  func perform(_ desk: Desk) throws -> Report
+}
+
+extension DeskCommand {
+  func run() throws {
+    do {
+      try perform(Desk(common)).show(asJSON: common.json, on: 1)
+    } catch let ending as Ending {
+      // A program reads one document from standard output, however the command ended.
+      ending.report.show(asJSON: common.json, on: common.json ? 1 : 2)
+      throw ExitCode(ending.code.rawValue)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Client
+import Reactor
+import Tokens
+import Wire
+
+/// A conflict, a credential in use and a second factor are no refusals: each tells what to do next.
+extension Desk {
+  /// Remembers the session and tells whose it is.
+  func opened(_ session: Session?, _ what: String, completed: Bool = false) throws -> Report {
+    let signedIn = try remember(session, completed: completed)
+    guard let session, let account = session.account else { throw Ending.unknownAnswer }
+    let name = signedIn.email.isEmpty ? "an account without an address" : printable(signedIn.email)
+    var lines = [
+      "\(what): \(name), account \(printable(signedIn.accountID))\(session.isNewAccount ? ", new" : "").",
+      "  Ways of signing in: \(ways(account)).",
+    ]
+    if !session.revokedProviderIDs.isEmpty {
+      let revoked = session.revokedProviderIDs.map(printable).joined(separator: ", ")
+      lines.append("  Removed, because nobody had proved them: \(revoked).")
+    }
+    lines.append("  Remembered in \(sessionPath) (profile \(common.profileName)).")
+    return Report(lines, [
+      JSONMember("outcome", .string("session")), JSONMember("session_id", .string(session.sessionID)),
+      JSONMember("is_new_account", .bool(session.isNewAccount)),
+      JSONMember("revoked_provider_ids", .strings(session.revokedProviderIDs)),
+      JSONMember("id_token_expires_at", .moment(session.idTokenExpiresAtMillis)),
+      JSONMember("refresh_token_expires_at", .moment(session.refreshTokenExpiresAtMillis)),
+      JSONMember("account", account.json),
+    ])
+  }
+
+  func ways(_ account: Account) -> String {
+    let providers = account.providers.map { printable($0.providerID) }
+    return providers.isEmpty ? "none (anonymous)" : providers.joined(separator: ", ")
+  }
+
+  /// The address of the credential belongs to an account already. What was presented is held by the service, and its
+  /// handle is remembered here.
+  func accountExists(_ exists: AccountExists) throws -> Ending {
+    var lines = ["\(printable(exists.email)) belongs to an account already. Nothing was changed."]
+    let members = [
+      JSONMember("outcome", .string("account_exists")), JSONMember("email", .string(exists.email)),
+      JSONMember("provider_ids", .strings(exists.providerIDs)),
+      JSONMember("sign_in_methods", .strings(exists.signInMethods)),
+      JSONMember("pending_token", .string(exists.pendingToken)),
+      JSONMember("pending_expires_at", .moment(exists.pendingExpiresAtMillis)),
+      JSONMember("reason", .string(exists.reason)), JSONMember("can_claim_address", .bool(exists.canClaimAddress)),
+    ]
+    try remember(pending: exists.pendingToken, expiresAtMillis: exists.pendingExpiresAtMillis)
+    if exists.reason == "SUBJECT_CHANGED" {
+      lines.append("The account is linked to another person of this provider. Unlink that one first.")
+    }
+    let commands = exists.signInMethods.compactMap { completion(by: $0, email: exists.email) }
+    if exists.reason == "ASK_ADMINISTRATOR" {
+      lines.append("Its owner has no way to sign in: ask the administrator.")
+    } else if commands.isEmpty {
+      lines += ["What you presented is held. Sign in the way you always do, with --pending, and it is linked:", ""]
+      lines.append("  " + proposal("sign-in", "--email", exists.email, "--pending"))
+    } else {
+      lines += ["What you presented is held. Sign in as the account's owner, and it is linked in the same step:", ""]
+      lines += commands.map { "  " + $0 }
+    }
+    lines += ["", "Held until \(exists.pendingExpiresAtMillis.map(rfc3339) ?? "the service forgets it")."]
+    if exists.canClaimAddress {
+      lines.append("Or take the address, which that account has never proved: sign in again with --claim-address.")
+    }
+    return Ending(code: .unfinished, report: Report(lines, members))
+  }
+
+  private func completion(by method: String, email: String) -> String? {
+    switch method {
+    case "password": proposal("sign-in", "--email", email, "--pending")
+    // Kinds of the contract that the service does not serve yet.
+    case "emailLink", "phone": nil
+    default: proposal("sign-in", "--provider", method, "--id-token-file", "FILE", "--pending")
+    }
+  }
+
+  func credentialInUse(_ inUse: CredentialInUse) throws -> Ending {
+    try remember(pending: inUse.pendingToken, expiresAtMillis: inUse.pendingExpiresAtMillis)
+    let lines = [
+      "This belongs to another account. Neither account was changed.",
+      "To sign in to that account with what you presented:", "", "  " + proposal("sign-in", "--pending"), "",
+      "Held until \(inUse.pendingExpiresAtMillis.map(rfc3339) ?? "the service forgets it").",
+    ]
+    return Ending(code: .unfinished, report: Report(lines, [
+      JSONMember("outcome", .string("credential_in_use")), JSONMember("email", .string(inUse.email)),
+      JSONMember("pending_token", .string(inUse.pendingToken)),
+      JSONMember("pending_expires_at", .moment(inUse.pendingExpiresAtMillis)),
+    ]))
+  }
+
+  func secondFactor(_ required: SecondFactorRequired) -> Ending {
+    let kinds = required.hints.map { printable($0.kind) }.joined(separator: ", ")
+    return Ending(code: .unfinished, report: Report(
+      ["A second factor is wanted (\(kinds)), which this command cannot present."],
+      [
+        JSONMember("outcome", .string("second_factor_required")),
+        JSONMember("kinds", .strings(required.hints.map(\.kind))),
+      ]))
+  }
+}
+
+extension Account {
+  var json: JSONValue {
+    .object([
+      JSONMember("account_id", .string(accountID)), JSONMember("email", .string(email)),
+      JSONMember("email_verified", .bool(emailVerified)), JSONMember("display_name", .string(displayName)),
+      JSONMember("photo_url", .string(photoURL)), JSONMember("anonymous", .bool(anonymous)),
+      JSONMember("created_at", .moment(createdAtMillis)), JSONMember("last_sign_in_at", .moment(lastSignInAtMillis)),
+      JSONMember("providers", .array(providers.map { provider in
+        .object([
+          JSONMember("provider_id", .string(provider.providerID)), JSONMember("subject", .string(provider.subject)),
+          JSONMember("email", .string(provider.email)), JSONMember("linked_at", .moment(provider.linkedAtMillis)),
+        ])
+      })),
+    ])
+  }
+}

@@ -1,0 +1,50 @@
+import Reactor
+import Tokens
+
+/// What a command has to say, to people and to programs.
+struct Report {
+  var lines: [String]
+  var members: [JSONMember]
+
+  init(_ lines: [String], _ members: [JSONMember]) {
+    self.lines = lines
+    self.members = members
+  }
+
+  func show(asJSON: Bool, on descriptor: Int32) {
+    var text = lines.map { $0 + "\n" }.joined()
+    if asJSON {
+      var writer = JSONWriter()
+      writer.value(.object(members))
+      text = writer.text + "\n"
+    }
+    writeAll(Array(text.utf8), to: descriptor)
+  }
+}
+
+extension JSONValue {
+  static func moment(_ millis: Int64?) -> JSONValue { millis.map { .string(rfc3339($0)) } ?? .null }
+  static func strings(_ values: [String]) -> JSONValue { .array(values.map(JSONValue.string)) }
+}
+
+/// What comes from the service may hold anything, and a terminal obeys control characters.
+func printable(_ text: String) -> String {
+  String(String.UnicodeScalarView(text.unicodeScalars.map { scalar in
+    scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? "\u{FFFD}" : scalar
+  }))
+}
+
+/// A command line to paste, quoted for the shell where that is needed.
+func commandLine(_ words: [String]) -> String {
+  words.map { word in
+    let isPlain = !word.isEmpty && word.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "-_./:@+,=%".utf8.contains(byte)
+      }
+    }
+    return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }.joined(separator: " ")
+}

@@ -1,0 +1,128 @@
+import Reactor
+import Tokens
+import Wire
+
+/// What one profile remembers.
+struct Profile: Equatable {
+  /// Tokens go to no other.
+  var server: String
+  /// Stands for this profile where the service asks for the person's device: a pending token that somebody else has
+  /// got hold of completes nothing.
+  var binding: String
+  var signedIn: SignedIn?
+  var pending: Pending?
+
+  struct SignedIn: Equatable {
+    var accountID: String
+    var email: String
+    var idToken: String
+    var idTokenExpiresAtMillis: Int64
+    var refreshToken: String
+  }
+
+  struct Pending: Equatable {
+    var token: String
+    var expiresAtMillis: Int64
+  }
+
+  init(server: String) {
+    self.server = server
+    binding = (0..<16).map { _ in String(UInt8.random(in: 16 ... .max), radix: 16) }.joined()
+  }
+}
+
+/// The file of all profiles.
+struct SessionFile {
+  private static let bytesMax = 1 << 20
+  let file: PrivateFile
+
+  init(_ path: String) { file = PrivateFile(path) }
+
+  func profile(_ name: String) throws -> Profile? { try members()[name].flatMap(Profile.init) }
+
+  /// nil forgets the profile.
+  func keep(_ profile: Profile?, as name: String) throws {
+    var members = try members()
+    members[name] = profile.map(\.json)
+    let sorted = members.sorted { $0.key < $1.key }.map { JSONMember($0.key, $0.value) }
+    var writer = JSONWriter()
+    writer.value(.object([JSONMember("profiles", .object(sorted))]))
+    do {
+      try file.write(writer.bytes + [UInt8(ascii: "\n")])
+    } catch {
+      throw Ending.usage("--session-file", "\(error)")
+    }
+  }
+
+  private func members() throws -> [String: JSONValue] {
+    do {
+      guard let bytes = try file.read(bytesMax: SessionFile.bytesMax) else { return [:] }
+      let document = try JSONValue.parse(bytes, byteCountMax: SessionFile.bytesMax)
+      return Dictionary((document["profiles"]?.members ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+    } catch is JSONError {
+      throw Ending.usage("--session-file", "\(file.path) is not a file of sessions")
+    } catch {
+      throw Ending.usage("--session-file", "\(error)")
+    }
+  }
+}
+
+extension Profile {
+  fileprivate init?(_ json: JSONValue) {
+    guard let server = json["server"]?.string, let binding = json["binding"]?.string else { return nil }
+    self.server = server
+    self.binding = binding
+    signedIn = json["session"].flatMap(SignedIn.init)
+    pending = json["pending"].flatMap(Pending.init)
+  }
+
+  fileprivate var json: JSONValue {
+    var members = [JSONMember("server", .string(server)), JSONMember("binding", .string(binding))]
+    if let signedIn { members.append(JSONMember("session", signedIn.json)) }
+    if let pending { members.append(JSONMember("pending", pending.json)) }
+    return .object(members)
+  }
+}
+
+extension Profile.SignedIn {
+  /// nil: the service gave no session.
+  init?(_ session: Session?) {
+    guard let session, let account = session.account else { return nil }
+    accountID = account.accountID
+    email = account.email
+    idToken = session.idToken
+    idTokenExpiresAtMillis = session.idTokenExpiresAtMillis ?? 0
+    refreshToken = session.refreshToken
+  }
+
+  fileprivate init?(_ json: JSONValue) {
+    guard let accountID = json["account_id"]?.string, let idToken = json["id_token"]?.string,
+      let refreshToken = json["refresh_token"]?.string
+    else { return nil }
+    self.accountID = accountID
+    email = json["email"]?.string ?? ""
+    self.idToken = idToken
+    idTokenExpiresAtMillis = json["id_token_expires_at_millis"]?.int ?? 0
+    self.refreshToken = refreshToken
+  }
+
+  fileprivate var json: JSONValue {
+    .object([
+      JSONMember("account_id", .string(accountID)), JSONMember("email", .string(email)),
+      JSONMember("id_token", .string(idToken)), JSONMember("id_token_expires_at_millis", .int(idTokenExpiresAtMillis)),
+      JSONMember("refresh_token", .string(refreshToken)),
+    ])
+  }
+}
+
+extension Profile.Pending {
+  fileprivate init?(_ json: JSONValue) {
+    guard let token = json["token"]?.string else { return nil }
+    self.token = token
+    expiresAtMillis = json["expires_at_millis"]?.int ?? 0
+  }
+
+  fileprivate var json: JSONValue {
+    .object([JSONMember("token", .string(token)), JSONMember("expires_at_millis", .int(expiresAtMillis))])
+  }
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import Reactor
+import Tokens
+import Wire
+
+struct Refresh: DeskCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Exchange the refresh token for fresh tokens.",
+    discussion: "Other commands do this by themselves once the ID token has expired.")
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    guard let session = try desk.profile().signedIn else { throw Ending.nobody(desk) }
+    let fresh = try desk.refreshed(session)
+    let until = rfc3339(fresh.idTokenExpiresAtMillis)
+    return Report(["Fresh tokens; the ID token is good until \(until)."], [
+      JSONMember("outcome", .string("session")), JSONMember("account_id", .string(fresh.accountID)),
+      JSONMember("id_token_expires_at", .moment(fresh.idTokenExpiresAtMillis)),
+    ])
+  }
+}
+
+struct SignOut: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sign-out", abstract: "End the session, and forget it.")
+
+  @Flag(name: .long, help: "Only forget the session here: the service keeps it open.")
+  var local = false
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    guard let session = try desk.profile().signedIn else { throw Ending.nobody(desk) }
+    if !local {
+      let _: SignOutResponse = try desk.call(
+        "SessionService/SignOut", SignOutRequest(refreshToken: session.refreshToken))
+    }
+    try desk.keep(nil)
+    return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
+  }
+}
+
+struct WhoAmI: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "whoami", abstract: "Show the account that is signed in.")
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: GetResponse = try desk.call(
+      "AccountService/Get", GetRequest(idToken: try desk.session().idToken))
+    guard let account = answer.account else { throw Ending.unknownAnswer }
+    var lines = ["Account \(printable(account.accountID))\(account.anonymous ? ", anonymous" : "")"]
+    if !account.email.isEmpty {
+      lines.append("  Address: \(printable(account.email)), \(account.emailVerified ? "proved" : "not proved")")
+    }
+    if !account.displayName.isEmpty { lines.append("  Name: \(printable(account.displayName))") }
+    lines.append("  Ways of signing in: \(desk.ways(account))")
+    if let created = account.createdAtMillis { lines.append("  Made: \(rfc3339(created))") }
+    if let last = account.lastSignInAtMillis { lines.append("  Last sign-in: \(rfc3339(last))") }
+    return Report(lines, [JSONMember("account", account.json)])
+  }
+}
+
+struct Token: DeskCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Print the ID token, fresh where it has expired, for programs that present it.",
+    discussion: "curl -H \"Authorization: Bearer $(latchkey token)\" https://service.example.com/")
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let session = try desk.session()
+    return Report([session.idToken], [
+      JSONMember("id_token", .string(session.idToken)),
+      JSONMember("id_token_expires_at", .moment(session.idTokenExpiresAtMillis)),
+    ])
+  }
+}
+
+struct Delete: DeskCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Delete the account that is signed in, for good.",
+    discussion: "The service wants a proof that is a few minutes old at most (latchkey reauthenticate).")
+
+  @Flag(name: .long, help: "Yes, delete it.")
+  var yes = false
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    guard yes else { throw ValidationError("An account that is deleted does not come back: add --yes.") }
+  }
+
+  func perform(_ desk: Desk) throws -> Report {
+    let session = try desk.session()
+    let _: DeleteResponse = try desk.call("AccountService/Delete", DeleteRequest(idToken: session.idToken))
+    try desk.keep(nil)
+    return Report(["Deleted: account \(printable(session.accountID))."], [
+      JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(session.accountID)),
+    ])
+  }
+}
+
+struct Health: DeskCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Ask whether the service takes calls.",
+    discussion: "Exit code 0: it does; 1: it answers that it does not; 3: it does not answer.")
+
+  @Option(name: .long, help: ArgumentHelp("One service of it, such as latchkey.v1.AuthService.", valueName: "name"))
+  var service = ""
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let name = switch try desk.health(service) {
+    case .serving: "SERVING"
+    case .notServing: "NOT_SERVING"
+    case .serviceUnknown: "SERVICE_UNKNOWN"
+    case .unknown: "UNKNOWN"
+    }
+    let report = Report(["\(desk.common.address): \(name)"], [JSONMember("status", .string(name))])
+    guard name == "SERVING" else { throw Ending(code: .refused, report: report) }
+    return report
+  }
+}

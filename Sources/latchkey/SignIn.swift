@@ -1,0 +1,102 @@
+import ArgumentParser
+import Tokens
+import Wire
+
+struct SignUp: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sign-up", abstract: "Make an account of an address and a password, and sign in to it.",
+    discussion: """
+      latchkey sign-up --email alice@example.com
+      latchkey sign-up --email alice@example.com --password-file - < password.txt
+      """)
+
+  @Option(name: .long, help: "The account's address.")
+  var email: String
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Where the password stands; - is standard input. (the password in $LATCHKEY_PASSWORD, or asked for)",
+      valueName: "file"))
+  var passwordFile: String?
+
+  @Option(name: .long, help: "How the account's owner is called.")
+  var displayName = ""
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let password = try CredentialOptions.password(file: passwordFile, of: email, isNew: true).read()
+    let answer: CreateResponse = try desk.call(
+      "AccountService/Create", CreateRequest(email: email, password: password, displayName: displayName))
+    switch answer.outcome {
+    case .session(let session): return try desk.opened(session, "Signed up")
+    case .verificationSent(let sent):
+      return Report(["A message was sent to the address; follow it."], [
+        JSONMember("outcome", .string("verification_sent")), JSONMember("expires_at", .moment(sent.expiresAtMillis)),
+      ])
+    case nil: throw Ending.unknownAnswer
+    }
+  }
+}
+
+struct SignIn: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sign-in", abstract: "Sign in, and remember the session.",
+    discussion: """
+      By password, by an ID token of a provider, by a custom token, or as nobody in particular:
+
+        latchkey sign-in --email alice@example.com
+        latchkey sign-in --provider oidc.corp --id-token-file token.jwt
+        latchkey sign-in --custom-token-file token.jwt
+        latchkey sign-in --anonymous
+
+      Where the address of a provider's token belongs to an account already, nobody is signed in (exit code 4). The \
+      service holds the token, and signing in as the owner links it in the same step:
+
+        latchkey sign-in --email alice@example.com --pending
+
+      With --pending and nothing else, you sign in to the account that a credential belongs to which Link found in use.
+      """)
+
+  @OptionGroup(title: "Credential") var credential: CredentialOptions
+
+  @Flag(name: .long, help: "As a new account without any credential.")
+  var anonymous = false
+
+  @OptionGroup(title: "What is held") var pending: PendingOptions
+
+  @Flag(name: .long, help: "Make no account where there is none.")
+  var existingOnly = false
+
+  @Flag(name: .long, help: "Take the proved address from an account that has never proved it.")
+  var claimAddress = false
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let held = try pending.token(desk)
+    guard let presented = try presented(held: held) else {
+      throw Ending.usage("sign-in", "give --email, --provider, --custom-token-file, --anonymous or --pending")
+    }
+    var request = SignInRequest(
+      credential: presented, existingOnly: existingOnly, binding: try desk.binding(), claimAddress: claimAddress)
+    if let held, presented.kind != .pendingToken(held) { request.pendingToken = held }
+    let answer: SignInResponse = try desk.call("AuthService/SignIn", request)
+    switch answer.outcome {
+    case .session(let session): return try desk.opened(session, "Signed in", completed: held != nil)
+    case .accountExists(let exists): throw try desk.accountExists(exists)
+    case .secondFactorRequired(let required): throw desk.secondFactor(required)
+    case nil: throw Ending.unknownAnswer
+    }
+  }
+
+  private func presented(held: String?) throws -> Credential? {
+    let given = try credential.credential()
+    guard !anonymous || (given == nil && held == nil) else {
+      throw Ending.usage("--anonymous", "it goes with no other credential")
+    }
+    if anonymous { return Credential(kind: .anonymous(AnonymousCredential())) }
+    return given ?? held.map { Credential(kind: .pendingToken($0)) }
+  }
+}

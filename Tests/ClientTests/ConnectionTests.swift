@@ -1,0 +1,180 @@
+import Certificates
+import HTTP2
+import Reactor
+import TLS
+import Testing
+import Wire
+
+@testable import Client
+
+@Test func `a server is believed by its name, or by its address`() throws {
+  let server = try TestServer(serve)
+  for host in ["localhost", "127.0.0.1"] { #expect(ask(try endpoint(server, host: host)).status == .ok) }
+}
+
+@Test(arguments: ["elsewhere.test", "127.0.0.2"])
+func `a certificate for another name is refused, and the call was not processed`(name: String) throws {
+  let server = try TestServer(serve)
+  let status = ask(try endpoint(server) { $0.serverName = name }).status
+  #expect(status.code == .unavailable)
+  #expect(status.message.contains("mismatch"))
+  #expect(status.wasNotProcessed)
+  #expect(server.connections == 0)
+}
+
+@Test func `a certificate of an authority that is not ours is refused`() throws {
+  let server = try TestServer(certificate: "stranger", serve)
+  let status = ask(try endpoint(server) { $0.serverName = "stranger.test" }).status
+  #expect(status.code == .unavailable)
+  #expect(status.message.contains("certificate"))
+}
+
+@Test func `a client proves its name where the server wants one`() throws {
+  let server = try TestServer(clients: .required, serve)
+  #expect(ask(try endpoint(server)).status.code == .unavailable)
+  let named = try endpoint(server) {
+    $0.certificateFile = Certificates.shared.path("uri.pem")
+    $0.keyFile = Certificates.shared.path("uri.key")
+  }
+  #expect(ask(named).status == .ok)
+}
+
+@Test func `an endpoint that cannot be used names the setting at fault`() throws {
+  let here = Certificates.shared
+  func fault(_ change: (inout EndpointSettings) -> Void) -> String? {
+    var settings = EndpointSettings(host: "localhost", port: 1, authorityFile: here.path("authority.pem"))
+    change(&settings)
+    do throws(EndpointError) {
+      _ = try Endpoint(settings)
+      return nil
+    } catch {
+      return error.setting
+    }
+  }
+  #expect(fault { _ in } == nil)
+  #expect(fault { $0.authorityFile = here.path("garbage.pem") } == "authority")
+  #expect(fault { $0.certificateFile = here.path("none.pem") } == "certificate")
+  #expect(
+    fault {
+      $0.certificateFile = here.path("uri.pem")
+      $0.keyFile = here.path("dns.key")
+    } == "key")
+  #expect(fault { $0.host = "no such host.invalid" } == "host")
+}
+
+@Test func `where nobody listens a call is UNAVAILABLE and was not processed`() throws {
+  let status = ask(try endpoint(port: 1)).status
+  #expect(status.code == .unavailable)
+  #expect(status.message.contains("Connection refused"))
+  #expect(status.wasNotProcessed)
+}
+
+@Test func `a connection that is not made within the time allowed is given up`() throws {
+  // The kernel takes the connection, and nobody speaks.
+  let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
+  defer { withExtendedLifetime(Listening(silent)) {} }
+  let status = ask(try endpoint(port: silent.port) { $0.connectMillis = 100 }).status
+  #expect(status.code == .unavailable)
+  #expect(status.wasNotProcessed)
+}
+
+@Test func `a deadline holds before the connection is made`() throws {
+  let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
+  defer { withExtendedLifetime(Listening(silent)) {} }
+  let status = ask(try endpoint(port: silent.port), timeoutMillis: 100).status
+  #expect(status.code == .deadlineExceeded)
+  #expect(status.wasNotProcessed)
+}
+
+@Test func `calls that the server has begun are answered after its GOAWAY`() throws {
+  let server = try TestServer { stream, session in
+    // The first call is held until the second has come.
+    guard stream.id == 3 else { return }
+    session.shutDown(.drain)
+    if let first = session.sink.stream(1) { serve(first, session) }
+    serve(stream, session)
+  }
+  var reasons: [String] = []
+  let outcomes = try askAtOnce(endpoint(server), count: 2) { connection, _, ended in
+    if ended == 0 { connection.onUnusable = { reasons.append($0) } }
+    if ended > 0 { #expect(!connection.isUsable) }
+  }
+  #expect(outcomes.map(\.status) == [.ok, .ok])
+  #expect(reasons == ["the server goes"])
+}
+
+@Test func `a connection that was told to go begins no call, and says that it was not processed`() throws {
+  let server = try TestServer { stream, session in
+    session.shutDown(.drain)
+    serve(stream, session)
+  }
+  let endpoint = try endpoint(server)
+  let loop = try EventLoop()
+  let connection = Connection(to: endpoint, on: loop)
+  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  var statuses: [CallStatus] = []
+  connection.onUnusable = { _ in
+    let id = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in
+      statuses.append(outcome.status)
+      loop.stop()
+    }
+    #expect(id == nil)
+  }
+  _ = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in statuses.append(outcome.status) }
+  loop.run()
+  #expect(statuses.map(\.code) == [.ok, .unavailable])
+  #expect(statuses.map(\.wasNotProcessed) == [false, true])
+  connection.close()
+}
+
+@Test func `a call that was sent when its connection ended may have been processed`() throws {
+  let server = try TestServer { stream, session in
+    session.terminate(Fault(code: .internalError, debugData: "a fault"))
+  }
+  let status = ask(try endpoint(server)).status
+  #expect(status.code == .unavailable)
+  #expect(!status.wasNotProcessed)
+}
+
+@Test(arguments: [true, false])
+func `a later handshake takes up the session of an earlier one, where that is wanted`(resumes: Bool) throws {
+  let server = try TestServer(serve)
+  let endpoint = try endpoint(server) { $0.resumesSessions = resumes }
+  let loop = try EventLoop()
+  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  var left = 3
+  func connect() {
+    let connection = Connection(to: endpoint, on: loop)
+    _ = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in
+      #expect(outcome.status == .ok)
+      #expect(connection.wasResumed == (resumes && left < 3))
+      left -= 1
+      loop.after(millis: 0) {
+        connection.close()
+        if left > 0 { connect() } else { loop.stop() }
+      }
+    }
+  }
+  connect()
+  loop.run()
+  #expect(server.resumptions == (resumes ? 2 : 0))
+}
+
+@Test func `other threads reach a loop by its remote`() throws {
+  let loop = try EventLoop()
+  let remote = loop.remote
+  startThread(named: "test") { remote.post { $0.stop() } }
+  loop.run()
+}
+
+@Test func `work for every turn runs in each, and keeps the loop awake while it says so`() throws {
+  let loop = try EventLoop()
+  var turns = 0
+  loop.everyTurn = {
+    turns += 1
+    if turns == 1_000 { loop.stop() }
+    return true
+  }
+  loop.run()
+  #expect(turns == 1_000)
+}

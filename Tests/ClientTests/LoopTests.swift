@@ -1,0 +1,40 @@
+import Reactor
+import Testing
+
+@testable import Client
+
+@Test func `a loop is woken at the moment that was named last, and sleeps again`() throws {
+  let loop = try EventLoop()
+  let begun = monotonicNanos()
+  let moment = begun + 20_000_000
+  var woken: Int64 = 0
+  var turns = 0
+  loop.wake(atNanos: begun + 60_000_000_000)
+  loop.wake(atNanos: moment)
+  loop.everyTurn = {
+    turns += 1
+    if woken == 0, monotonicNanos() >= moment {
+      woken = monotonicNanos()
+      loop.after(millis: 20) { loop.stop() }
+    }
+    return false
+  }
+  loop.run()
+  #expect(woken >= moment && woken < begun + 60_000_000_000)
+  // An alarm that went on ringing would have turned it thousands of times.
+  #expect(turns < 20)
+}
+
+@Test func `a moment that has passed wakes at once`() throws {
+  let loop = try EventLoop()
+  loop.wake(atNanos: 0)
+  var turns = 0
+  loop.everyTurn = {
+    turns += 1
+    if turns == 2 { loop.stop() }
+    return false
+  }
+  loop.after(millis: 30_000) { loop.stop() }
+  loop.run()
+  #expect(turns == 2)
+}

@@ -1,0 +1,76 @@
+import Certificates
+import HTTP2
+import Wire
+
+@testable import Client
+
+/// A server as the tests reach it.
+func endpoint(
+  _ server: TestServer, host: String = "localhost", _ change: (inout EndpointSettings) -> Void = { _ in }
+) throws -> Endpoint {
+  try endpoint(port: server.port, host: host, change)
+}
+
+func endpoint(
+  port: UInt16, host: String = "localhost", _ change: (inout EndpointSettings) -> Void = { _ in }
+) throws -> Endpoint {
+  var settings = EndpointSettings(
+    host: host, port: port, authorityFile: Certificates.shared.path("authority.pem"))
+  change(&settings)
+  return try Endpoint(settings)
+}
+
+/// What one call came to.
+typealias Outcome = Result<HealthCheckResponse, CallStatus>
+
+extension Outcome {
+  var status: CallStatus { if case .failure(let status) = self { status } else { .ok } }
+}
+
+/// Makes one call on a connection of its own.
+func ask(_ endpoint: Endpoint, timeoutMillis: Int64? = 10_000) -> Outcome {
+  do throws(CallStatus) {
+    return .success(
+      try Caller(endpoint, CallOptions(timeoutMillis: timeoutMillis)).call("/a.B/C", HealthCheckRequest()))
+  } catch {
+    return .failure(error)
+  }
+}
+
+/// Runs a loop on which `count` calls are begun on one connection, until all have ended; `between` is told how many
+/// have, after each.
+func askAtOnce(
+  _ endpoint: Endpoint, count: Int, timeoutMillis: Int64? = 10_000,
+  between: (Connection, [CallID], Int) -> Void = { _, _, _ in }
+) throws -> [Outcome] {
+  try withoutActuallyEscaping(between) { between in
+    let loop = try EventLoop()
+    let connection = Connection(to: endpoint, on: loop)
+    let head = try CallHead(path: "/a.B/C", endpoint, CallOptions(timeoutMillis: timeoutMillis))
+    var outcomes: [Outcome?] = Array(repeating: nil, count: count)
+    var ids: [CallID] = []
+    var ended = 0
+    for index in 0..<count {
+      let id = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in
+        outcomes[index] = outcome
+        ended += 1
+        between(connection, ids, ended)
+        if ended == count {
+          connection.close()
+          loop.stop()
+        }
+      }
+      if let id { ids.append(id) }
+    }
+    between(connection, ids, 0)
+    loop.run()
+    return outcomes.compactMap(\.self)
+  }
+}
+
+/// The answer that most tests want.
+func serve(_ stream: HTTP2.Stream, _ session: HTTP2.Session) {
+  session.respond(stream, head: okHead, body: serving, trailers: okTrailers)
+}
+
+private let serving = HealthCheckResponse(status: .serving).encode(arena: Arena(budgetBytes: 1_000))

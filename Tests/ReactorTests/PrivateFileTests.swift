@@ -1,0 +1,64 @@
+import CLinux
+import Glibc
+import Testing
+
+@testable import Reactor
+
+/// A folder of its own for one test.
+private func withFolder(_ body: (String) throws -> Void) throws {
+  let template = Array("/tmp/latchkey-private.XXXXXX".utf8CString)
+  let folder = unsafe template.withUnsafeBufferPointer { unsafe String(cString: mkdtemp(strdup($0.baseAddress!))) }
+  try body(folder)
+}
+
+private func mode(_ path: String) -> mode_t {
+  var entry = stat()
+  unsafe stat(path, &entry)
+  return entry.st_mode & 0o7777
+}
+
+@Test func `a private file and its folders are for their owner alone, whatever the umask`() throws {
+  try withFolder { folder in
+    let before = umask(0)
+    defer { umask(before) }
+    let file = PrivateFile(folder + "/a/b/secret")
+    #expect(try file.read(bytesMax: 10) == nil)
+    try file.write([1, 2, 3])
+    #expect(try file.read(bytesMax: 3) == [1, 2, 3])
+    #expect(mode(folder + "/a") == 0o700)
+    #expect(mode(folder + "/a/b") == 0o700)
+    #expect(mode(file.path) == 0o600)
+    #expect(throws: SystemError.self) { try file.read(bytesMax: 2) }
+  }
+}
+
+@Test func `a file that others can read is no longer believed to be a secret`() throws {
+  try withFolder { folder in
+    let file = PrivateFile(folder + "/secret")
+    try file.write([1])
+    for exposed in [0o640, 0o604, 0o620] as [mode_t] {
+      unsafe chmod(file.path, exposed)
+      #expect(throws: PrivateFile.Exposed(path: file.path)) { try file.read(bytesMax: 10) }
+    }
+    unsafe chmod(file.path, 0o400)
+    #expect(try file.read(bytesMax: 10) == [1])
+  }
+}
+
+@Test func `a file is replaced as a whole, and a link in its place is not followed`() throws {
+  try withFolder { folder in
+    let (file, elsewhere) = (PrivateFile(folder + "/secret"), PrivateFile(folder + "/elsewhere"))
+    try elsewhere.write([9])
+    unsafe symlink(elsewhere.path, file.path)
+    try file.write([1])
+    #expect(try elsewhere.read(bytesMax: 10) == [9])
+    #expect(try file.read(bytesMax: 10) == [1])
+  }
+}
+
+@Test func `what cannot be written says so`() throws {
+  try withFolder { folder in
+    try PrivateFile(folder + "/file").write([1])
+    #expect(throws: SystemError.self) { try PrivateFile(folder + "/file/below").write([1]) }
+  }
+}

@@ -1,0 +1,344 @@
+"""The command line against a real server: each subcommand, what programs read of it, exit codes, and its secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clients import PASSWORD, Client, fresh_email
+from configuration import KEYS
+from processes import LATCHKEYD, Server, Simulator
+
+LATCHKEY = LATCHKEYD.parent / "latchkey"
+# As the help of `latchkey` documents them.
+DONE, REFUSED, USAGE, UNREACHABLE, UNFINISHED, NOBODY = range(6)
+WRONG = "not the password at all"
+
+
+@dataclass
+class Person:
+    """Somebody at a terminal of their own, who has seen no server before."""
+
+    server: Server
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(self.home), "LATCHKEY_SERVER": self.server.address,
+            "LATCHKEY_CA": str(self.server.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["web"]}
+
+    def run(self, *words: str, typed: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([LATCHKEY, *words], input=typed or "", capture_output=True, text=True, timeout=60,
+                              env={**self.environment, **variables})
+
+    def json(self, *words: str, code: int = DONE, **variables: str) -> Any:
+        """What a program reads: one document on standard output, and nothing beside it."""
+        ended = self.run(*words, "--json", **variables)
+        assert ended.returncode == code, ended.stdout + ended.stderr
+        assert ended.stderr == ""
+        return json.loads(ended.stdout)
+
+    def file(self, name: str, text: str) -> str:
+        path = self.home / name
+        path.write_text(text + "\n")
+        return str(path)
+
+    @property
+    def sessions(self) -> Path:
+        return self.home / ".local/state/latchkey/session.json"
+
+    def sign_up(self, email: str) -> Any:
+        return self.json("sign-up", "--email", email, LATCHKEY_PASSWORD=PASSWORD)
+
+
+@pytest.fixture
+def person(server: Server, tmp_path: Path) -> Person:
+    return Person(server, tmp_path)
+
+
+def ways(answer: Any) -> set[str]:
+    return {each["provider_id"] for each in answer["account"]["providers"]}
+
+
+def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
+    email = fresh_email()
+    made = person.json("sign-up", "--email", email, "--display-name", "Alice", LATCHKEY_PASSWORD=PASSWORD)
+    assert made["outcome"] == "session" and made["is_new_account"] and ways(made) == {"password"}
+    shown = person.json("whoami")["account"]
+    assert (shown["email"], shown["display_name"], shown["email_verified"]) == (email, "Alice", False)
+    readable = person.run("whoami")
+    assert email in readable.stdout and "password" in readable.stdout and readable.stderr == ""
+    assert person.json("sign-out") == {"outcome": "signed_out"}
+    assert person.run("whoami").returncode == NOBODY
+    again = person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)
+    assert again["account"]["account_id"] == made["account"]["account_id"] and not again["is_new_account"]
+
+
+def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -> None:
+    person.sign_up(fresh_email())
+    assert stat.S_IMODE(person.sessions.stat().st_mode) == 0o600
+    assert stat.S_IMODE(person.sessions.parent.stat().st_mode) == 0o700
+    assert [each.name for each in person.sessions.parent.iterdir()] == ["session.json"], "no draft is left behind"
+    person.sessions.chmod(0o644)
+    exposed = person.run("whoami")
+    assert exposed.returncode == USAGE and "chmod 600" in exposed.stderr
+
+
+def test_profiles_are_apart_and_a_session_goes_to_no_other_server(
+        person: Person, serve: Callable[..., Server]) -> None:
+    first, second = fresh_email(), fresh_email()
+    person.sign_up(first)
+    person.json("sign-up", "--email", second, "--profile", "other", LATCHKEY_PASSWORD=PASSWORD)
+    assert person.json("whoami")["account"]["email"] == first
+    assert person.json("whoami", LATCHKEY_PROFILE="other")["account"]["email"] == second
+    elsewhere = serve()
+    refused = person.run("whoami", "--server", elsewhere.address)
+    assert refused.returncode == USAGE and elsewhere.address in refused.stderr
+    assert person.run("whoami", "--server", elsewhere.address, "--profile", "third").returncode == NOBODY
+
+
+def test_a_session_file_can_be_elsewhere(person: Person) -> None:
+    path = person.home / "x/y.json"
+    person.json("sign-in", "--anonymous", "--session-file", str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and not person.sessions.exists()
+    assert person.json("whoami", LATCHKEY_SESSION_FILE=str(path))["account"]["anonymous"]
+    person.json("sign-in", "--anonymous", XDG_STATE_HOME=str(person.home / "state"))
+    assert (person.home / "state/latchkey/session.json").exists()
+
+
+def test_a_conflict_is_walked_to_its_end_by_the_very_command_that_is_printed(
+        person: Person, simulator: Simulator) -> None:
+    email = fresh_email()
+    account_id = person.sign_up(email)["account"]["account_id"]
+    person.json("sign-out")
+    token = person.file("token.jwt", simulator.token("oidc.corp", email=email))
+
+    conflict = person.run("sign-in", "--provider", "oidc.corp", "--id-token-file", token)
+    assert conflict.returncode == UNFINISHED and conflict.stdout == ""
+    proposed = [line.split() for line in conflict.stderr.splitlines() if line.startswith("  latchkey ")]
+    assert proposed == [["latchkey", "sign-in", "--email", email, "--pending"]]
+    held = person.json("providers", "--pending")
+    assert held["sign_in_methods"] == ["password"] and held["pending"]["provider_id"] == "oidc.corp"
+
+    linked = person.json(*proposed[0][1:], LATCHKEY_PASSWORD=PASSWORD)
+    assert linked["account"]["account_id"] == account_id and ways(linked) == {"password", "oidc.corp"}
+    spent = person.run("providers", "--pending")
+    assert spent.returncode == USAGE and "nothing is held" in spent.stderr
+    again = person.json("sign-in", "--provider", "oidc.corp", "--id-token-file", token)
+    assert again["account"]["account_id"] == account_id
+
+
+def test_a_conflict_is_walked_in_two_steps_by_a_pending_token_from_a_file(
+        person: Person, simulator: Simulator) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    token = simulator.token("oidc.corp", email=email)
+    conflict = person.json("sign-in", "--provider", "oidc.corp", code=UNFINISHED, LATCHKEY_ID_TOKEN=token)
+    assert conflict["outcome"] == "account_exists" and conflict["sign_in_methods"] == ["password"]
+    held = person.file("pending", conflict["pending_token"])
+    assert person.json("providers", "--pending-token-file", held)["pending"]["email"] == email
+    linked = person.json("link", "--pending-token-file", held)
+    assert ways(linked) == {"password", "oidc.corp"} and not linked["already_linked"]
+
+
+def test_what_is_held_is_bound_to_the_profile_that_brought_it(person: Person, simulator: Simulator) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    token = simulator.token("oidc.corp", email=email)
+    conflict = person.json("sign-in", "--provider", "oidc.corp", code=UNFINISHED, LATCHKEY_ID_TOKEN=token)
+    held = person.file("pending", conflict["pending_token"])
+    stolen = person.json("sign-in", "--email", email, "--pending-token-file", held, "--profile", "thief",
+                         code=REFUSED, LATCHKEY_PASSWORD=PASSWORD)
+    assert stolen["error"]["reason"] == "PENDING_CREDENTIAL_MISMATCH"
+
+
+def test_ways_of_signing_in_are_linked_and_unlinked(person: Person, simulator: Simulator) -> None:
+    person.json("sign-in", "--anonymous")
+    email = fresh_email()
+    assert ways(person.json("link", "--email", email, LATCHKEY_PASSWORD=PASSWORD)) == {"password"}
+    token = person.file("token.jwt", simulator.token("oidc.partner"))
+    linked = person.json("link", "--provider", "oidc.partner", "--id-token-file", token)
+    assert ways(linked) == {"password", "oidc.partner"}
+    assert person.json("link", "--provider", "oidc.partner", "--id-token-file", token)["already_linked"]
+    assert ways(person.json("unlink", "oidc.partner")) == {"password"}
+    last = person.json("unlink", "password", code=REFUSED)
+    assert last["error"]["reason"] == "LAST_SIGN_IN_METHOD"
+
+
+def test_a_credential_of_another_account_opens_that_account_by_what_is_held(
+        person: Person, simulator: Simulator) -> None:
+    token = simulator.token("oidc.partner")
+    owner = person.json("sign-in", "--provider", "oidc.partner", LATCHKEY_ID_TOKEN=token)["account"]["account_id"]
+    person.sign_up(fresh_email())
+    in_use = person.json("link", "--provider", "oidc.partner", code=UNFINISHED, LATCHKEY_ID_TOKEN=token)
+    assert in_use["outcome"] == "credential_in_use"
+    assert person.json("sign-in", "--pending")["account"]["account_id"] == owner
+
+
+def test_reauthenticate_proves_the_same_person_and_no_other(person: Person) -> None:
+    email, other = fresh_email(), fresh_email()
+    person.sign_up(other)
+    person.sign_up(email)
+    assert person.json("reauthenticate", "--email", email, LATCHKEY_PASSWORD=PASSWORD)["outcome"] == "session"
+    refused = person.json("reauthenticate", "--email", other, code=REFUSED, LATCHKEY_PASSWORD=PASSWORD)
+    assert refused["error"]["reason"] == "USER_MISMATCH"
+    assert person.run("reauthenticate").returncode == USAGE
+
+
+def test_providers_of_an_address_are_told_to_a_caller_with_the_right(person: Person) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    assert person.json("providers", "--email", email) == {
+        "registered": True, "provider_ids": ["password"], "sign_in_methods": ["password"]}
+    key = person.file("shop.apikey", KEYS["shop"])
+    hidden = person.json("providers", "--email", email, "--api-key-file", key, "--profile", "shop")
+    assert not hidden["registered"]
+    assert person.run("providers").returncode == USAGE
+
+
+def test_a_custom_token_signs_in(person: Person, admin: Client) -> None:
+    account_id = person.sign_up(fresh_email())["account"]["account_id"]
+    token = person.file("custom.jwt", admin.custom_token(account_id))
+    signed_in = person.json("sign-in", "--custom-token-file", token)
+    assert signed_in["account"]["account_id"] == account_id
+
+
+def test_refresh_and_token_give_fresh_tokens_that_the_service_believes(person: Person, web: Client) -> None:
+    person.sign_up(fresh_email())
+    first = person.json("token")["id_token"]
+    remembered = person.sessions.read_text()
+    assert person.json("refresh")["outcome"] == "session"
+    assert person.sessions.read_text() != remembered
+    printed = person.run("token")
+    assert printed.returncode == DONE and web.verify(printed.stdout.strip()).active and web.verify(first).active
+
+
+def test_an_id_token_that_has_expired_is_refreshed_on_the_way(person: Person) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    document = json.loads(person.sessions.read_text())
+    session = document["profiles"]["default"]["session"]
+    session["id_token_expires_at_millis"] = int(time.time() * 1000)
+    session["id_token"] = "expired"
+    person.sessions.write_text(json.dumps(document))
+    assert person.json("whoami")["account"]["email"] == email
+
+
+def test_an_account_is_deleted_only_when_asked_for_twice(person: Person) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    assert person.run("delete").returncode == USAGE
+    assert person.json("delete", "--yes")["outcome"] == "deleted"
+    assert person.run("whoami").returncode == NOBODY
+    gone = person.json("sign-in", "--email", email, code=REFUSED, LATCHKEY_PASSWORD=PASSWORD)
+    assert gone["error"]["reason"] == "INVALID_LOGIN_CREDENTIALS"
+
+
+def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> None:
+    assert person.json("health") == {"status": "SERVING"}
+    assert person.json("health", "--service", "latchkey.v1.AuthService") == {"status": "SERVING"}
+    assert person.json("health", "--service", "no.Such", code=REFUSED)["error"]["code"] == "NOT_FOUND"
+    assert person.json("health", "--server", "127.0.0.1:1", code=UNREACHABLE)["error"]["code"] == "UNAVAILABLE"
+    assert person.run("health", "--server", "no.such.invalid:1").returncode == UNREACHABLE
+
+
+def test_a_server_that_is_not_believed_is_not_reached(person: Person) -> None:
+    stranger = str(person.server.folder / "stranger.pem")
+    for words in (["--ca", stranger], ["--server", f"127.0.0.2:{person.server.port}"]):
+        ended = person.run("health", *words)
+        assert ended.returncode == UNREACHABLE, ended.stderr
+    assert "certificate" in person.run("health", "--ca", stranger).stderr
+
+
+def test_the_calling_service_is_named_by_its_certificate_or_by_its_key(person: Person) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    pair = [str(person.server.folder / f"web.{kind}") for kind in ("pem", "key")]
+    by_certificate = person.json("providers", "--email", email, "--cert", pair[0], "--key", pair[1],
+                                 LATCHKEY_API_KEY="")
+    assert by_certificate["registered"]
+    unknown = person.json("providers", "--email", email, code=REFUSED, LATCHKEY_API_KEY="lk_unknown")
+    assert unknown["error"]["reason"] == "CALLER_UNIDENTIFIED"
+
+
+@pytest.mark.parametrize("words", [
+    ["sign-in"], ["sign-in", "--email", "a@b.c", "--provider", "x"], ["sign-in", "--nonce", "x"], ["unlink"],
+    ["health", "--server", "nowhere"], ["health", "--cert", "x"], ["health", "--ca", "/no/such/file"],
+    ["link"], ["sign-in", "--provider", "oidc.corp", "--id-token-file", "/no/such/file"], ["no-such-command"],
+    ["sign-in", "--password", "hunter2"], ["sign-up", "--email", "a@b.c"],
+])
+def test_a_command_that_is_not_understood_is_told_apart(person: Person, words: list[str]) -> None:
+    ended = person.run(*words)
+    assert ended.returncode == USAGE, ended.stdout + ended.stderr
+    assert ended.stdout == "" and ended.stderr != "" and "hunter2" not in ended.stderr
+
+
+def test_no_secret_is_in_what_a_refusal_says(person: Person, simulator: Simulator) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    secrets = [WRONG, KEYS["web"], simulator.token("oidc.corp", audiences=["stranger"])]
+    texts = []
+    for form in ([], ["--json"]):
+        wrong = person.run("sign-in", "--email", email, "--password-file", "-", *form, typed=WRONG + "\n")
+        assert wrong.returncode == REFUSED
+        foreign = person.run("sign-in", "--provider", "oidc.corp", "--id-token-file", "-", *form, typed=secrets[2])
+        assert foreign.returncode == REFUSED
+        texts += [wrong.stdout + wrong.stderr, foreign.stdout + foreign.stderr]
+    session = json.loads(person.sessions.read_text())["profiles"]["default"]["session"]
+    secrets += [session["id_token"], session["refresh_token"]]
+    assert not [secret for secret in secrets for text in texts if secret in text]
+
+
+def test_a_password_is_asked_for_on_the_terminal_and_not_shown(person: Person) -> None:
+    email = fresh_email()
+    signed_up = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Once more", PASSWORD)])
+    assert signed_up[0] == DONE and PASSWORD not in signed_up[1] and email in signed_up[1]
+    typed = PASSWORD[:-1] + "x\x7f" + PASSWORD[-1]
+    signed_in = converse(person, ["sign-in", "--email", email], [("Password", typed)])
+    assert signed_in[0] == DONE and PASSWORD[:8] not in signed_in[1]
+    differs = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Once more", WRONG)])
+    assert differs[0] == USAGE and "not the same" in differs[1]
+    given_up = converse(person, ["sign-in", "--email", email], [("Password", "half\x03")])
+    assert given_up[0] == USAGE and "nothing was entered" in given_up[1]
+
+
+def converse(person: Person, words: list[str], answers: list[tuple[str, str]]) -> tuple[int, str]:
+    """Runs the command on a terminal of its own and types each answer once it was asked for."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(LATCHKEY, [str(LATCHKEY), *words], person.environment)
+    seen, left = "", list(answers)
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # Linux says EIO once the other end is closed.
+            break
+        if not piece:
+            break
+        seen += piece.decode()
+        if left and left[0][0] in seen.rsplit("\n", 1)[-1]:
+            os.write(terminal, (left.pop(0)[1] + "\n").encode())
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), seen
+
+
+def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> None:
+    text = person.run("--help").stdout
+    for word in ("Exit codes", "0 done", "1 the", "2 the", "3 the", "4 the", "5 nobody"):
+        assert word in " ".join(text.split())
+    for name in ("sign-up", "sign-in", "sign-out", "whoami", "token", "refresh", "providers", "link", "unlink",
+                 "reauthenticate", "delete", "health"):
+        assert name in text
+        assert person.run(name, "--help").returncode == DONE

@@ -1,0 +1,254 @@
+"""The load generator: every workload against the real server, and what it makes of wrong answers and of a stall."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients import Client, fresh_email, password, session
+from configuration import KEYS
+from processes import Server, Simulator
+from stubs import ROOT
+
+LOAD = Path(os.environ.get("LATCHKEY_LOAD", ROOT / ".build/debug/latchkey-load"))
+Report = dict[str, Any]
+
+# What each workload calls, by the rows of the report.
+WORKLOADS = {
+    "health": {"Health/Check"},
+    "fetch": {"AuthService/FetchProviders"},
+    "fetch-pending": {"AuthService/FetchProviders"},
+    "sign-in-password": {"AuthService/SignIn"},
+    "sign-in-anonymous": {"AuthService/SignIn"},
+    "sign-in-id-token": {"AuthService/SignIn"},
+    "sign-in-custom-token": {"AuthService/SignIn"},
+    "refresh": {"SessionService/Refresh"},
+    "link-unlink": {"AuthService/Link", "AuthService/Unlink"},
+    "reauthenticate": {"AuthService/Reauthenticate"},
+    "create-delete": {"AccountService/Create", "AccountService/Delete"},
+    "get": {"AccountService/Get"},
+    "verify": {"SessionService/VerifyIdToken"},
+    "signing-keys": {"SessionService/GetSigningKeys"},
+    "sign-out": {"AuthService/SignIn", "SessionService/SignOut", "SessionService/VerifyIdToken"},
+    "lookup": {"AdminService/Lookup"},
+    "custom-token": {"AdminService/CreateCustomToken"},
+    "conflict": {"AuthService/SignIn", "AuthService/FetchProviders", "AuthService/Unlink"},
+    "handshake": {"TLS handshake", "Health/Check"},
+}
+
+
+@pytest.fixture(scope="module")
+def tokens(folder: Path, simulator: Simulator) -> list[str]:
+    """Lines of tokens, of each kind as many as the tests use; each test has its own part of them."""
+    made = subprocess.run(
+        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "40"],
+        stdout=subprocess.PIPE, text=True, check=True)
+    return made.stdout.splitlines()
+
+
+def command(server: Server, *arguments: object, key: str = "web") -> list[str]:
+    for name in (key, "admin"):
+        (server.folder / f"{name}.apikey").write_text(KEYS[name])
+    whole = [LOAD, *arguments, "--server", server.address, "--ca", server.folder / "authority.pem",
+             "--api-key-file", server.folder / f"{key}.apikey", "--admin-key-file", server.folder / "admin.apikey"]
+    return [str(each) for each in whole]
+
+
+def load(server: Server, *arguments: object, code: int = 0, seconds: float = 0.5, key: str = "web") -> Report:
+    """A short run with few calls in flight, whose exit code is as expected."""
+    short = ("--duration", seconds, "--warm-up", 0.1, "--connections", 2, "--streams", 2, "--prepare", 4)
+    run = subprocess.run(command(server, *short, *arguments, "--json", "-", key=key), capture_output=True, text=True,
+                         timeout=60)
+    assert run.returncode == code, run.stderr + run.stdout
+    report: Report = json.loads(run.stdout)
+    return report
+
+
+def rows(report: Report) -> dict[str, Report]:
+    return {row["name"]: row for row in report["calls"]}
+
+
+def adds_up(report: Report) -> None:
+    """The same answers are counted by call, by second, by minute and in all."""
+    for name in ("calls", "seconds", "minutes"):
+        assert sum(each["ok"] for each in report[name]) == report["ok"], name
+        assert sum(each["failed"] for each in report[name]) >= 0
+    failed = report["refused"] + report["wrong"] + report["lost"]
+    assert sum(row["failed"] for row in report["calls"]) == failed
+    assert sum(flaw["count"] for row in report["calls"] for flaw in row["flaws"]) == failed
+    for row in report["calls"] + report["iterations"]:
+        micros = row["micros"]
+        order = [micros[name] for name in ("min", "p50", "p90", "p99", "p999", "p9999", "max")]
+        assert order == sorted(order) and (order[0] > 0 or row["ok"] == 0)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_workload_runs_and_all_its_answers_are_right(
+        server: Server, tokens: list[str], tmp_path: Path, workload: str) -> None:
+    # Conflicts make accounts of their addresses, which another test cannot make again.
+    kept = {"conflict": tokens[80:110], "fetch-pending": tokens[110:]}.get(workload, tokens[:80])
+    (tmp_path / "tokens.jsonl").write_text("\n".join(kept))
+    report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl")
+    adds_up(report)
+    assert WORKLOADS[workload] <= set(rows(report))
+    assert report["ok"] > 0 and report["iterations"][0]["ok"] > 0
+    assert [row["name"] for row in report["iterations"]] == [workload]
+    if len(WORKLOADS[workload]) == 1:
+        assert report["iterations"][0]["ok"] == report["ok"]
+
+
+def test_the_mixed_scenario_does_all_of_its_parts(
+        server: Server, simulator: Simulator, tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
+        stdout=subprocess.PIPE, check=True)
+    (tmp_path / "tokens.jsonl").write_bytes(made.stdout)
+    # With its weights two seconds would be too short for the rare ones, and without a rate there would be more
+    # conflicts than five accounts may have in ten minutes.
+    mix = re.sub(r"weight: \d+", "weight: 1", (ROOT / "deploy/load/mixed.json5").read_text())
+    (tmp_path / "mix.json5").write_text(mix)
+    report = load(server, "--scenario", tmp_path / "mix.json5", "--tokens", tmp_path / "tokens.jsonl",
+                  "--rate", 200, "--plot", tmp_path / "plot.svg", seconds=2)
+    adds_up(report)
+    assert all(row["ok"] > 0 for row in report["iterations"]), report["iterations"]
+    assert len(report["iterations"]) == 12
+    assert "latency (ms)" in (tmp_path / "plot.svg").read_text()
+
+
+def test_the_same_seed_and_rate_start_the_same_iterations(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "mix.json5").write_text('{ mix: [{ workload: "health", weight: 3 }, { workload: "signing-keys" }] }')
+    drawn = [
+        [row["ok"] for row in load(server, "--scenario", tmp_path / "mix.json5", "--rate", 100, "--seed", seed,
+                                   "--warm-up", 0, seconds=1)["iterations"]]
+        for seed in (7, 7, 8)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert sum(drawn[0]) == 100
+
+
+def test_an_address_without_an_account_is_a_wrong_answer(server: Server) -> None:
+    report = load(server, "fetch", "--addresses", "nobody{0-9}@example.com", code=1)
+    adds_up(report)
+    assert report["wrong"] > 0 and report["ok"] == report["refused"] == report["lost"] == 0
+    assert {flaw["why"] for flaw in rows(report)["AuthService/FetchProviders"]["flaws"]} == {
+        "an address that has an account is not registered"}
+
+
+def test_a_caller_without_the_right_is_noticed(server: Server) -> None:
+    assert load(server, "fetch", code=1, key="shop")["wrong"] > 0
+    run = subprocess.run(command(server, "refresh", key="reader"), capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and "CALLER_NOT_ALLOWED" in run.stderr
+
+
+def test_accounts_are_made_once_and_a_deleted_one_is_noticed(
+        server: Server, connect: Callable[..., Client], tmp_path: Path) -> None:
+    accounts = tmp_path / "accounts.jsonl"
+    load(server, "sign-in-password", "--accounts-file", accounts)
+    written = accounts.read_text()
+    assert accounts.stat().st_mode & 0o777 == 0o600 and len(written.splitlines()) == 4
+    load(server, "sign-in-password", "--accounts-file", accounts)
+    assert accounts.read_text() == written
+    web = connect(server)
+    for line in map(json.loads, written.splitlines()):
+        web.delete(session(web.sign_in(password(line["email"], line["password"]))).id_token)
+    report = load(server, "sign-in-password", "--accounts-file", accounts, code=1)
+    adds_up(report)
+    assert report["ok"] == 0
+    assert [flaw["why"] for flaw in rows(report)["AuthService/SignIn"]["flaws"]] == [
+        "UNAUTHENTICATED INVALID_LOGIN_CREDENTIALS"]
+
+
+def stalled(server: Server, *arguments: object) -> Report:
+    """A run of two seconds, in whose middle the server stands still for 300 ms."""
+    run = subprocess.Popen(
+        command(server, "health", "--duration", 2, "--warm-up", 0.2, "--connections", 1, "--streams", 4, *arguments,
+                "--json", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None and run.stderr.readline().strip().startswith("1 s")
+    server.signal(signal.SIGSTOP)
+    time.sleep(0.3)
+    server.signal(signal.SIGCONT)
+    output, errors = run.communicate(timeout=30)
+    assert run.returncode == 0, errors
+    report: Report = json.loads(output)
+    adds_up(report)
+    assert report["calls"][0]["micros"]["max"] >= 290_000
+    return report
+
+
+def test_an_open_loop_counts_the_wait_of_all_who_came_while_the_server_stood_still(
+        serve: Callable[..., Server]) -> None:
+    server = serve()
+    waited = stalled(server, "--rate", 200)
+    assert waited["ok"] == 400 and waited["never_started"] == 0
+    # Sixty of four hundred came within those 300 ms and waited half of them on average, though only four could be in
+    # flight: every tenth waited 100 ms or more.
+    assert waited["calls"][0]["micros"]["p90"] >= 50_000
+    # A closed loop asks nothing meanwhile: its four callers are all that it knows of, which is not how people are.
+    assert stalled(server)["calls"][0]["micros"]["p90"] < 50_000
+
+
+def test_a_rate_that_cannot_be_held_is_said(server: Server) -> None:
+    report = load(server, "sign-in-password", "--rate", 1_000_000, seconds=0.3)
+    assert report["never_started"] > 0
+
+
+def test_a_server_that_is_started_anew_gets_new_connections(serve: Callable[..., Server]) -> None:
+    server = serve()
+    run = subprocess.Popen(
+        command(server, "signing-keys", "--duration", 4, "--rate", 50, "--json", "-"), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None and run.stderr.readline().strip().startswith("1 s")
+    server.signal()
+    server.wait()
+    server.launch()
+    output, _ = run.communicate(timeout=30)
+    report: Report = json.loads(output)
+    assert report["reconnections"] >= 4
+    # The server let all calls finish before it went: none was lost.
+    assert run.returncode == 0 and report["ok"] + report["never_started"] == 200, report["calls"]
+
+
+def test_handshakes_are_full_ones_unless_told_otherwise(server: Server) -> None:
+    for flags in ((), ("--without-call",), ("--resume",)):
+        report = load(server, "handshake", *flags)
+        adds_up(report)
+        assert rows(report)["TLS handshake"]["ok"] > 0
+        assert ("Health/Check" in rows(report)) == (flags != ("--without-call",))
+
+
+def test_what_cannot_be_run_is_said_in_one_line(server: Server, tmp_path: Path) -> None:
+    mix = tmp_path / "mix.json5"
+    mix.write_text('{ mix: [{ workload: "fetch", weight: -1 }] }')
+    cases: list[tuple[tuple[object, ...], int, str]] = [
+        (("health", "--server", "localhost:1"), 2, "Connection refused"),
+        (("health", "--ca", server.folder / "web.pem"), 2, "handshake"),
+        (("health", "--api-key-file", tmp_path / "none"), 2, "none"),
+        (("conflict",), 2, "--tokens"),
+        (("--scenario", mix), 64, "mix[0].weight"),
+        (("healthy",), 64, "healthy"),
+        (("health", "--rate", "0"), 64, "--rate"),
+    ]
+    for arguments, code, named in cases:
+        # A later option replaces an earlier one.
+        run = subprocess.run([*command(server), *map(str, arguments)], capture_output=True, text=True, timeout=30)
+        assert run.returncode == code and named in run.stderr, (arguments, run.returncode, run.stderr)
+
+
+def test_an_address_that_somebody_else_owns_stops_the_preparation(
+        server: Server, simulator: Simulator, connect: Callable[..., Client], tmp_path: Path) -> None:
+    email = fresh_email()
+    connect(server).create(email)
+    line = {"use": "conflict", "provider_id": "oidc.corp", "email": email,
+            "id_token": simulator.token("oidc.corp", email=email, email_verified=False)}
+    (tmp_path / "tokens.jsonl").write_text(json.dumps(line))
+    run = subprocess.run(command(server, "fetch-pending", "--tokens", tmp_path / "tokens.jsonl"),
+                         capture_output=True, text=True, timeout=30)
+    assert run.returncode == 2 and "EMAIL_ALREADY_IN_USE" in run.stderr

@@ -1,0 +1,34 @@
+"""What a FetchProviders call takes of the allocator and of the kernel, as Tests/Counts counts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from figures import Finding, Goal, Series
+from stand import LATCHKEY, Stand, need
+
+TESTS = Path(__file__).resolve().parents[3] / "Tests/Counts"
+
+
+def counts(stand: Stand) -> list[Finding]:
+    """Its tests hold the counts to what was committed; here it matters only what they are."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", TESTS], capture_output=True, text=True, check=False,
+        env=os.environ | {"LATCHKEYD": str(stand.options.latchkeyd)})
+    counted = parse(run.stdout)
+    need({"allocations", "system_calls"} <= counted.keys(), f"Tests/Counts counted nothing:\n{run.stdout[-2000:]}")
+    return [
+        Finding("Heap allocations a FetchProviders call", Series(LATCHKEY, (counted["allocations"],)),
+                goal=Goal(aim=6, at_least=False), digits=1),
+        Finding("System calls a FetchProviders call, 256 in flight", Series(LATCHKEY, (counted["system_calls"],)),
+                goal=Goal(0.5, 0.1, at_least=False), digits=2),
+    ]
+
+
+def parse(output: str) -> dict[str, float]:
+    found = re.findall(r"(\w+) of FetchProviders \(\w+\): ([\d.]+)", output)
+    return {kind: float(figure) for kind, figure in found}

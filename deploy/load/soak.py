@@ -1,0 +1,101 @@
+"""Runs a command beside a server and tells what became of the server's memory, descriptors and threads meanwhile.
+
+    soak.py --pid PID --report REPORT.json -- latchkey-load … --json REPORT.json
+
+The command is a run of latchkey-load whose report says how the latencies at its end compare with those at its start.
+Ends with the exit code of the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Buffers and the store's page cache fill in the beginning, which is no slope.
+SETTLING_SECONDS = 60
+
+
+@dataclass
+class Sample:
+    seconds: float
+    resident_mib: float
+    descriptors: int
+    threads: int
+
+
+def sample(pid: int, begun: float) -> Sample:
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return Sample(time.monotonic() - begun, int(status["VmRSS"].split()[0]) / 1024,
+                  len(list(Path(f"/proc/{pid}/fd").iterdir())), int(status["Threads"]))
+
+
+def watch(pid: int, command: list[str], every_seconds: float) -> tuple[int, list[Sample]]:
+    begun = time.monotonic()
+    run = subprocess.Popen(command)
+    samples = [sample(pid, begun)]
+    while True:
+        try:
+            return run.wait(every_seconds), samples
+        except subprocess.TimeoutExpired:
+            samples.append(sample(pid, begun))
+
+
+def slope_mib_per_hour(samples: list[Sample]) -> float:
+    """By least squares."""
+    if len(samples) < 2:
+        return 0.0
+    fit = statistics.linear_regression([each.seconds for each in samples], [each.resident_mib for each in samples])
+    return fit.slope * 3600
+
+
+def settled(samples: list[Sample]) -> list[Sample]:
+    """Without the beginning, or its first quarter where the whole is short."""
+    start = min(SETTLING_SECONDS, samples[-1].seconds / 4)
+    return [each for each in samples if each.seconds >= start]
+
+
+def ends(report: dict[str, Any]) -> tuple[str, float, float]:
+    """What was compared, and the p99 in milliseconds at the start and at the end: medians over a tenth of the run."""
+    name = "minutes" if len(report["minutes"]) >= 10 else "seconds"
+    latencies = [each["p99_micros"] / 1000 for each in report[name] if each["ok"]]
+    part = max(1, len(latencies) // 10)
+    return f"{part} {name}", statistics.median(latencies[:part]), statistics.median(latencies[-part:])
+
+
+def describe(samples: list[Sample], report: dict[str, Any]) -> None:
+    first, last = samples[0], samples[-1]
+    steady = settled(samples)
+    print(f"Samples: {len(samples)} over {last.seconds / 60:.1f} minutes")
+    print(f"Resident memory: {first.resident_mib:.1f} MiB at the start, {last.resident_mib:.1f} MiB at the end, slope "
+          f"{slope_mib_per_hour(steady):+.2f} MiB/hour from {steady[0].seconds:.0f} s on")
+    for name in ("descriptors", "threads"):
+        values = [getattr(each, name) for each in samples]
+        print(f"{name.capitalize()}: {values[0]} at the start, {max(values)} at most, {values[-1]} at the end")
+    span, at_start, at_end = ends(report)
+    print(f"p99 of all calls: {at_start:.2f} ms in the first {span}, {at_end:.2f} ms in the last")
+    failed = report["refused"] + report["wrong"] + report["lost"]
+    print(f"Answers: {report['ok']} right, {failed} not; {report['never_started']} iterations never started")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pid", type=int, required=True)
+    parser.add_argument("--report", type=Path, required=True)
+    parser.add_argument("--every-seconds", type=float, default=5)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    code, samples = watch(options.pid, options.command, options.every_seconds)
+    if options.report.exists():
+        describe(samples, json.loads(options.report.read_text()))
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
