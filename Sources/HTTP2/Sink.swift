@@ -40,6 +40,8 @@ internal import CNghttp2
   private var doubtful: [(start: Int, stream: Int32)] = []
   /// A stream is reset by what has been read and is not yet fed.
   private var resetIsAhead = false
+  /// The highest id that has been read and is not yet fed: opening it closes those that it passes over.
+  private var idAhead: Int32 = 0
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
@@ -119,7 +121,9 @@ internal import CNghttp2
   /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
   func met(_ head: FrameHeads.Head, start: Int) {
     switch UInt32(head.kind) {
-    case NGHTTP2_HEADERS.rawValue: continuations = 0
+    case NGHTTP2_HEADERS.rawValue:
+      continuations = 0
+      idAhead = max(idAhead, head.stream)
     case NGHTTP2_CONTINUATION.rawValue:
       continuations += 1
       if continuations > limits.budget.continuationsPerBlockMax { spend(.continuation) }
@@ -129,7 +133,8 @@ internal import CNghttp2
     switch UInt32(head.kind) {
     case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
     // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
-    case NGHTTP2_DATA.rawValue where resetIsAhead || (head.stream <= lastID && streams[head.stream] == nil):
+    case NGHTTP2_DATA.rawValue
+    where resetIsAhead || (streams[head.stream] == nil && (head.stream <= lastID || head.stream < idAhead)):
       doubtful.append((start, head.stream))
     default: break
     }
@@ -137,6 +142,7 @@ internal import CNghttp2
 
   func takeDoubtful() -> [(start: Int, stream: Int32)] {
     resetIsAhead = false
+    idAhead = 0
     defer { doubtful = [] }
     return doubtful
   }

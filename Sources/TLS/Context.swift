@@ -65,10 +65,15 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
       throw TLSError(setting: "tls", why: "libssl gives no context")
     }
-    // From here on `deinit` frees it, also where the next line throws.
     unsafe handle = context
     self.ticketKeys = ticketKeys
-    certificate = try unsafe TLSContext.configure(context, settings, ticketKeys, wallMillis / 1_000)
+    do throws(TLSError) {
+      certificate = try unsafe TLSContext.configure(context, settings, ticketKeys, wallMillis / 1_000)
+    } catch {
+      // `deinit` belongs to whole objects only.
+      unsafe SSL_CTX_free(context)
+      throw error
+    }
   }
 
   deinit { unsafe SSL_CTX_free(handle) }

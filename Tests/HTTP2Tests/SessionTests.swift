@@ -93,6 +93,15 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(stream.headers.count == Frame.request.count)
 }
 
+@Test func `DATA on a stream that was passed over ends the connection, also where both come at once`() {
+  for isAtOnce in [true, false] {
+    let peer = Peer()
+    let frames: [Frame] = [.headers(7), .data(1, [0, 0, 0, 0, 0])]
+    if isAtOnce { _ = peer.feed(frames.flatMap(\.bytes)) } else { for frame in frames { peer.send(frame) } }
+    #expect(peer.drain().first { $0.kind == .goAway }?.number(at: 4) == 5)
+  }
+}
+
 @Test func `RFC 9113 5.1.1: a stream id that was passed over ends the connection, one that was used is free to end`() {
   let peer = Peer()
   let first = peer.open(1)

@@ -18,6 +18,20 @@ import Testing
   }
 }
 
+@Test(arguments: ["1e", "+1e-", "1.5E+", "-"])
+func `a number that lacks its digits is refused, wherever it stands`(number: String) {
+  for text in ["reactors: \(number)", "/* 'it */ reactors: [\(number)]", "// \"\n reactors: \(number)"] {
+    let wrong = refusal { try settings(text) }
+    #expect(wrong?.description == "the file: it is not JSON5: a number lacks its digits")
+  }
+}
+
+@Test func `what only looks like such a number is left alone`() throws {
+  let text = "log: { /* 1e */ level: 'info' }, reactors: 0xE, // 1e-\n tokens: { issuer: \"1e-\\\"1e\" }"
+  #expect(try settings(text).issuer == "1e-\"1e" && settings(text).reactors == 14)
+  #expect(refusal { try settings("v1e: 1") }?.setting == "v1e")
+}
+
 @Test func `a refusal is one line, whatever the file holds`() {
   // U+0085 begins a line as well as U+000A does.
   let wrong = refusal { try settings("\"no\\n\u{85}such\": 1") }

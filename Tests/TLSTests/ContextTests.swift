@@ -37,6 +37,19 @@ func `a key file that cannot be used is named with its setting`(file: String) th
   #expect(error.why.contains(here.path(file)))
 }
 
+@Test func `files that are refused again and again leave nothing behind`() {
+  func residentPages() -> Int {
+    let numbers = readFile("/proc/self/statm", bytesMax: 4_096) ?? []
+    return Int(String(decoding: numbers, as: UTF8.self).split(separator: " ")[1]) ?? 0
+  }
+  func refuse() { for _ in 0..<2_000 { _ = refusal(here.settings(certificate: "garbage.pem")) } }
+  refuse()
+  let before = residentPages()
+  refuse()
+  // A context has about six kilobytes, a page four.
+  #expect(residentPages() < before + 1_000)
+}
+
 @Test(arguments: ["dns.key", "other-kind.key"])
 func `a key that does not belong to the certificate is named so`(key: String) throws {
   let error = try #require(refusal(here.settings(key: key)))

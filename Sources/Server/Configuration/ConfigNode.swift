@@ -32,6 +32,9 @@ enum ConfigNode: Decodable {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw ConfigurationError(setting: "the file", why: "it is not UTF-8")
     }
+    guard !UnfinishedNumber.stands(in: bytes) else {
+      throw ConfigurationError(setting: "the file", why: "it is not JSON5: a number lacks its digits")
+    }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     do {

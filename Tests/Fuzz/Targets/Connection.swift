@@ -75,7 +75,7 @@ private struct Observation {
 
   var streams: [Int32: Heard] = [:]
   var said: [ServerFrame] = []
-  /// Told by us or by the client, or because there is no more to be understood.
+  /// Told by us or by the client, who is heard only until nothing is under way, or not to be understood.
   var isEnding = false
 
   init(_ pieces: [[UInt8]]) {
@@ -95,7 +95,7 @@ private struct Observation {
     var out: [UInt8] = []
     law(session.drain(into: &out, bytesMax: .max), "a session cannot be drained")
     said = ServerFrame.parse(out)
-    isEnding = isEnding || session.isOver || said.contains { $0.kind == .goAway }
+    isEnding = isEnding || session.sink.goawayReceived || said.contains { $0.kind == .goAway }
     // Closed by what was said.
     for stream in session.sink.takeTouched() {
       streams[stream.id] = Observation.heard(of: stream, bodies[stream.id] ?? [])
