@@ -135,7 +135,7 @@ def ended(connection: Connection) -> bool:
 
 
 @pytest.mark.parametrize("limit, part, times", [
-    ("too_many_settings", settings(), 12), ("too_many_priorities", frame(PRIORITY, 0, 1, b"\0\0\0\0\x10"), 101),
+    ("too_many_settings", settings(), 12), ("too_many_priorities", frame(PRIORITY, 0, 99, b"\0\0\0\0\x10"), 101),
     ("too_many_pings", frame(PING, 0, 0, b"too soon"), 4)])
 def test_too_many_frames_of_a_kind(metered: Metered, limit: str, part: bytes, times: int) -> None:
     assert ended(flood(metered, part, times=times))
