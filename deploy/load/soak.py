@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Buffers and the store's page cache fill in the beginning, which is no slope.
-SETTLING_SECONDS = 60
+# Meanwhile people are prepared, and buffers and the store's page cache fill, which is no slope.
+SETTLING_SECONDS = 180
 
 
 @dataclass

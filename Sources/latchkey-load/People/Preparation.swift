@@ -106,7 +106,7 @@ struct Preparation {
       person.token = token.token
       return person
     }
-    try make(people)
+    try makeUnknown(people)
     if isConflict {
       return (Pool(people, isExclusive: true), { person, _ in Conflict(some(person), some(some(person).token)) })
     }
@@ -131,8 +131,7 @@ struct Preparation {
       let emails = Set(tokens.tokens.map(\.email))
       people = Array(known.filter { !emails.contains($0.login.email) }.prefix(peopleCount))
       people += fresh(peopleCount - people.count)
-      try make(people.filter { $0.accountID == nil })
-      accounts += people.filter { $0.session == nil }
+      try makeUnknown(people)
     }
     if inSession { try run("sessions", people.filter { $0.session == nil }.map { MakeAccount(person: $0) }) }
     return people
@@ -147,6 +146,12 @@ struct Preparation {
   private mutating func make(_ people: [Person]) throws {
     try run("accounts", people.map { MakeAccount(person: $0) })
     accounts += people
+  }
+
+  /// Only those who have no account from an earlier run.
+  private mutating func makeUnknown(_ people: [Person]) throws {
+    accounts += people.filter { $0.accountID != nil }
+    try make(people.filter { $0.accountID == nil })
   }
 
   private mutating func fresh(_ count: Int) -> [Person] {
