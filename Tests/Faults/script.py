@@ -61,7 +61,7 @@ class Caller:
     def call(self, method: str, asked: Message, answer: type[Message]) -> Any:
         fields = request(f"/latchkey.v1.{method}", ("authorization", f"Bearer {KEYS['admin']}"))
         body = message(asked.SerializeToString())
-        return read(method, self._connection.call(fields, body, patience_seconds=self._timeout_seconds), answer)
+        return read(method, self._connection.call(fields, body, timeout_seconds=self._timeout_seconds), answer)
 
 
 def read(method: str, reply: Reply, answer: type[Message]) -> Any:
