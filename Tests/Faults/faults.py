@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import re
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,6 +17,10 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
+
+import surroundings  # noqa: F401
+
+from processes import LATCHKEYD
 
 HERE = Path(__file__).resolve().parent
 
@@ -59,6 +64,14 @@ def build(folder: Path) -> Path:
     return made
 
 
+def session_memory(program: Path) -> str:
+    """The functions of the server through which nghttp2 takes its memory, as the object wants them."""
+    listed = subprocess.run(["nm", "--print-size", program], check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"^(\w+) (\w+) t lk_session_(?:malloc|calloc|realloc)$", listed, re.MULTILINE)
+    assert len(found) == 3, "the server's allocator for nghttp2 has other names"
+    return ",".join(f"{offset} {size}" for offset, size in found)
+
+
 class Faults:
     """The points of one server, and the environment that puts the object before it."""
 
@@ -66,7 +79,7 @@ class Faults:
         path = folder / f"faults-{id(self):x}"
         path.write_bytes(bytes(POINT.size * len(Point)))
         self.environment = {"LD_PRELOAD": str(shared_object), "LATCHKEY_FAULTS": str(path),
-                            "SWIFT_BACKTRACE": "enable=no"}
+                            "LATCHKEY_SESSION_MEMORY": session_memory(LATCHKEYD), "SWIFT_BACKTRACE": "enable=no"}
         with path.open("r+b") as file:
             self._points = mmap.mmap(file.fileno(), 0)
 

@@ -21,18 +21,38 @@ static const struct { const char *name; enum point_name point; } libraries[] = {
 static struct { uintptr_t from, to; enum point_name point; } ranges[RANGES_MAX];
 static int range_count;
 
+static void note_range(uintptr_t from, uintptr_t bytes, enum point_name point) {
+  if (range_count == RANGES_MAX) abort();
+  ranges[range_count].from = from;
+  ranges[range_count].to = from + bytes;
+  ranges[range_count++].point = point;
+}
+
+// nghttp2 takes what a session needs through functions of the program (HTTP2/FrameBuffers). The test names them, as
+// pairs of offset and size in hexadecimal, since the program does not export them.
+static void note_session_memory(uintptr_t program) {
+  const char *text = getenv("LATCHKEY_SESSION_MEMORY");
+  while (text && *text) {
+    char *end;
+    uintptr_t offset = strtoull(text, &end, 16), bytes = strtoull(end, &end, 16);
+    if (end == text || bytes == 0) abort();
+    note_range(program + offset, bytes, MEMORY_NGHTTP2);
+    text = *end ? end + 1 : end;
+  }
+}
+
 static int note_library(struct dl_phdr_info *info, size_t bytes, void *unused) {
   (void)bytes, (void)unused;
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     // The program itself comes first, and without a name.
     bool is_program = libraries[i].point == PROGRAM && range_count == 0;
     if (!is_program && !strstr(info->dlpi_name, libraries[i].name)) continue;
-    for (int j = 0; j < info->dlpi_phnum && range_count < RANGES_MAX; j++) {
+    // Before the program as a whole: the first range that fits counts.
+    if (is_program) note_session_memory(info->dlpi_addr);
+    for (int j = 0; j < info->dlpi_phnum; j++) {
       const ElfW(Phdr) *segment = &info->dlpi_phdr[j];
       if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
-      ranges[range_count].from = info->dlpi_addr + segment->p_vaddr;
-      ranges[range_count].to = ranges[range_count].from + segment->p_memsz;
-      ranges[range_count++].point = libraries[i].point;
+      note_range(info->dlpi_addr + segment->p_vaddr, segment->p_memsz, libraries[i].point);
     }
   }
   return 0;
