@@ -17,8 +17,9 @@ package protocol Store: Sendable {
   /// Takes it back. Called by the same thread after its last turn.
   func detachThread()
 
-  /// Closes the calling thread's snapshot, so that the next `now` sees everything committed until then. Called by each
-  /// reactor at the end of its turn, before any socket is read again: a caller who was told of a commit must see it.
+  /// Closes the calling thread's snapshot, so that the next `now` sees everything committed until then, and sends its
+  /// changes on their way. Called by each reactor at the end of its turn, before any socket is read again: a caller who
+  /// was told of a commit must see it.
   func endTurn()
 
   /// Facts from the calling thread's snapshot, opened at the first `now` of a turn; nil when the backend has to wait.
@@ -28,7 +29,8 @@ package protocol Store: Sendable {
   /// was resumed by a commit, a conflict or staleness decides again on these.
   func load(_ query: Query) async throws -> Facts
 
-  /// Writes all of `change` or nothing, durably, and says which. Many callers share one transaction and one sync.
+  /// Writes all of `change` or nothing, durably, and says which. Many callers share one transaction and one sync: on a
+  /// thread that is attached, those of a turn leave together, at `endTurn` at the latest.
   ///
   /// `fate` is taken by compare-and-swap right before the change is carried out; a fate cancelled earlier leaves the
   /// store untouched and answers `.cancelled`. After `.committed` nothing can undo it.

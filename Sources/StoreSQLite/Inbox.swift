@@ -35,16 +35,21 @@ final class Inbox<Job: Sendable>: Sendable {
   var count: Int { state.withLock { $0.jobs.count } }
 
   func push(_ job: Job) throws(StoreError) {
+    if let refusal = push([job]).refusal { throw refusal }
+  }
+
+  /// Takes as many as there is room for; the others are the caller's to answer.
+  func push(_ jobs: [Job]) -> (taken: Int, refusal: StoreError?) {
     let jobsMax = jobsMax
-    let (refusal, wakes) = state.withLock { state -> (StoreError?, Bool) in
-      if state.isClosed { return (.closed, false) }
-      if state.jobs.count >= jobsMax { return (.unavailable("store queue full"), false) }
-      state.jobs.append(job)
-      defer { state.isAsleep = false }
-      return (nil, state.isAsleep)
+    let (taken, refusal, wakes) = state.withLock { state -> (Int, StoreError?, Bool) in
+      if state.isClosed { return (0, .closed, false) }
+      let taken = min(jobs.count, jobsMax - state.jobs.count)
+      state.jobs += jobs[..<taken]
+      defer { if taken > 0 { state.isAsleep = false } }
+      return (taken, taken < jobs.count ? .unavailable("store queue full") : nil, taken > 0 && state.isAsleep)
     }
     if wakes { ring() }
-    if let refusal { throw refusal }
+    return (taken, refusal)
   }
 
   /// The thread's side: waits for jobs; nil once the inbox is closed and everything queued before has been taken.

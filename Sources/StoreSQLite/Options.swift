@@ -1,6 +1,8 @@
 package struct Options: Sendable {
   /// Changes that share one transaction and one sync.
   package var groupMax = 256
+  /// Changes of one turn of a reactor that go to the writer before the turn ends, so that it begins in good time.
+  package var handOverMax = 64
   /// Changes (and, beside them, look-ups from threads without a connection) that may wait; more are refused.
   package var queueMax = 4096
   /// How long the writer waits for a lock. Nobody else writes, so only a foreign program can make it wait.

@@ -18,7 +18,7 @@ package final class SQLiteStore: Store {
   private let reading: Inbox<ReadOrder>
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
-  private let threadReader: ThreadSlot<Reader>
+  private let desks: ThreadSlot<ThreadDesk>
   private let cache: WaysInCache
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
@@ -31,7 +31,7 @@ package final class SQLiteStore: Store {
     self.observer = observer
     writing = try Inbox(jobsMax: options.queueMax)
     reading = try Inbox(jobsMax: options.queueMax)
-    threadReader = try ThreadSlot()
+    desks = try ThreadSlot()
     let lock = try LockFile(path: path + ".lock")
     do throws(Failure) {
       try LockFile.createPrivately(path)
@@ -75,20 +75,31 @@ package final class SQLiteStore: Store {
 
   package func attachThread() throws {
     try ensureOpen()
-    guard threadReader.value == nil else { return }
+    guard desks.value == nil else { return }
     do throws(Failure) {
-      threadReader.value = try Reader(path: path, options: options, cache: cache)
+      desks.value = ThreadDesk(try Reader(path: path, options: options, cache: cache))
     } catch {
       throw error.storeError
     }
   }
 
-  package func detachThread() { threadReader.value = nil }
+  package func detachThread() {
+    endTurn()
+    desks.value = nil
+  }
 
-  package func endTurn() { threadReader.value?.endSnapshot() }
+  package func endTurn() {
+    desks.value?.reader.endSnapshot()
+    handOver()
+  }
+
+  /// Sends the writer what the calling thread has gathered.
+  func handOver() {
+    if let desk = desks.value { handOver(desk.takeOrders()) }
+  }
 
   package func now(_ query: Query) throws -> Facts? {
-    guard let reader = threadReader.value else { return nil }
+    guard let reader = desks.value?.reader else { return nil }
     try ensureOpen()
     do throws(Failure) {
       return try reader.facts(query)
@@ -98,7 +109,7 @@ package final class SQLiteStore: Store {
   }
 
   package func load(_ query: Query) async throws -> Facts {
-    if let reader = threadReader.value {
+    if let reader = desks.value?.reader {
       reader.endSnapshot()
       try ensureOpen()
       do throws(Failure) {
@@ -111,7 +122,22 @@ package final class SQLiteStore: Store {
   }
 
   package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
-    try await answer(from: writing) { .change(ChangeOrder(change: change, fate: fate, answer: $0)) }
+    try await withCheckedThrowingContinuation { continuation in
+      let order = ChangeOrder(change: change, fate: fate, answer: continuation)
+      guard let desk = desks.value else { return handOver([order]) }
+      desk.orders.append(order)
+      if desk.orders.count == options.handOverMax { handOver(desk.takeOrders()) }
+    }
+  }
+
+  private func handOver(_ orders: [ChangeOrder]) {
+    guard !orders.isEmpty else { return }
+    let (taken, refusal) = writing.push(orders.map(WriteOrder.change))
+    guard let refusal else { return }
+    for order in orders[taken...] {
+      if refusal != .closed { observer?.refusedByFullQueue() }
+      order.answer.resume(throwing: refusal)
+    }
   }
 
   package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
@@ -146,6 +172,20 @@ package final class SQLiteStore: Store {
 
   private func ensureOpen() throws(StoreError) {
     if isClosed.load(ordering: .acquiring) { throw .closed }
+  }
+}
+
+/// What a thread that serves callers has of the store: its reader, and the changes of its turn. They go to the writer
+/// together, so that it wakes once and they share a commit; one by one, each would wake it for a commit of its own.
+final class ThreadDesk {
+  let reader: Reader
+  var orders: [ChangeOrder] = []
+
+  init(_ reader: Reader) { self.reader = reader }
+
+  func takeOrders() -> [ChangeOrder] {
+    defer { orders.removeAll(keepingCapacity: true) }
+    return orders
   }
 }
 

@@ -2,16 +2,18 @@ import Store
 
 @testable import StoreSQLite
 
-/// A thread that runs tasks as a reactor does, so that a test can hold a snapshot on it across awaits.
+/// A thread that runs tasks as a reactor does, but ends no turn: a test can hold a snapshot on it across awaits. What
+/// its tasks commit is handed over after each job.
 final class ReactorThread: TaskExecutor {
   private let jobs: Inbox<UnownedJob>
 
-  init() throws {
+  private init(_ store: SQLiteStore) throws {
     jobs = try Inbox(jobsMax: 1000)
     let jobs = jobs
     try startThread { [unowned self] in
       while let ready = jobs.take(atMost: 1) {
         for job in ready { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        store.handOver()
       }
       jobs.end()
     }
@@ -29,7 +31,7 @@ final class ReactorThread: TaskExecutor {
   static func run<Value: Sendable>(
     on store: SQLiteStore, _ body: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
-    let thread = try ReactorThread()
+    let thread = try ReactorThread(store)
     let result = await Task(executorPreference: thread) {
       try store.attachThread()
       defer { store.detachThread() }
