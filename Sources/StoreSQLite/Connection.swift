@@ -64,6 +64,8 @@ import Store
   static func reader(path: String, options: Options) throws(Failure) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
     try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
+    let code = unsafe csqlite_keep_mapping(connection.handle)
+    guard code == SQLITE_OK else { throw Failure(code: code, text: "the mapping of the file cannot be kept") }
     return connection
   }
 
