@@ -14,8 +14,9 @@ package struct Ids: Sendable {
     1...128 ~= text.utf8.count && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
   }
 
-  /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable.
-  package func session() -> String { base62(22) }
+  /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable. The time
+  /// before them puts new sessions side by side in the store's index, where each would else touch a page of its own.
+  package func session(at now: Timestamp) -> String { Ids.base62(max(0, now.millis), letters: 8) + base62(22) }
 
   package func attempt() -> String { base62(22) }
 
@@ -23,6 +24,16 @@ package struct Ids: Sendable {
   package func audit(at now: Timestamp) -> String {
     let hex = String(now.millis, radix: 16)
     return String(repeating: "0", count: max(0, 12 - hex.count)) + hex + base62(14)
+  }
+
+  /// Sorts as the numbers do.
+  private static func base62(_ number: Int64, letters count: Int) -> String {
+    var (rest, letters) = (number, [UInt8](repeating: alphabet[0], count: count))
+    for index in letters.indices.reversed() {
+      letters[index] = alphabet[Int(rest % 62)]
+      rest /= 62
+    }
+    return String(decoding: letters, as: UTF8.self)
   }
 
   /// 248 is the largest multiple of 62 in a byte; the bytes above it are passed over, since folding them back would

@@ -6,11 +6,12 @@ import Testing
 @Suite struct `Ids and tokens` {
   let world = World()
 
-  @Test func `an account id is 28 base62 characters and a session id 22`() {
+  @Test func `an account id is 28 base62 characters and a session id 22 behind 8 of the time`() {
     let ids = world.environment.ids
+    let now = Timestamp(millis: 1_800_000_000_000)
     #expect(ids.account().wholeMatch(of: /[0-9A-Za-z]{28}/) != nil)
-    #expect(ids.session().wholeMatch(of: /[0-9A-Za-z]{22}/) != nil)
-    #expect(Set((0..<1000).map { _ in ids.session() }).count == 1000)
+    #expect(ids.session(at: now).wholeMatch(of: /[0-9A-Za-z]{30}/) != nil)
+    #expect(Set((0..<1000).map { _ in ids.session(at: now) }).count == 1000)
   }
 
   @Test func `no letter of an id is likelier than another`() {
@@ -20,9 +21,11 @@ import Testing
     #expect(counts.allSatisfy { (720...1090).contains($0) }, "56,000 letters, 903 of each expected")
   }
 
-  @Test func `audit ids sort by time`() {
+  @Test(arguments: [0, 61, 255, 3843, 1_800_000_000_000]) func `ids of sessions and audits sort by time`(_ millis: Int64) {
     let ids = world.environment.ids
-    #expect(ids.audit(at: Timestamp(millis: 255)) < ids.audit(at: Timestamp(millis: 256)))
+    let (now, next) = (Timestamp(millis: millis), Timestamp(millis: millis + 1))
+    #expect(ids.audit(at: now) < ids.audit(at: next))
+    #expect(ids.session(at: now) < ids.session(at: next))
   }
 
   @Test func `check 97: a truncated, padded, case-changed or bit-flipped refresh token is not ours`() throws {

@@ -34,7 +34,7 @@ extension Environment {
   package func openSession(
     accountID: String, by first: FirstFactor, secondFactor: String? = nil, call: CallFacts, now: Timestamp
   ) -> OpenedSession {
-    let id = ids.session()
+    let id = ids.session(at: now)
     let token = RefreshToken(sessionID: id, secret: randomness.bytes(RefreshToken.secretBytes))
     var record = SessionRecord(
       id: id, accountID: accountID, caller: call.caller, refreshDigest: token.digest(cryptography), authTime: now,
