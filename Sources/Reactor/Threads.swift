@@ -32,6 +32,9 @@ package func startThread(named name: String, niceness: Int32 = 0, _ body: @escap
   precondition(result == 0, "no thread could be started: errno \(result)")
 }
 
+/// Only for threads that nobody waits for.
+package func sleepThread(millis: UInt32) { usleep(millis * 1000) }
+
 /// Every signal that ends or reloads the server is taken by `waitForSignal` and by nothing else. Called once, on the
 /// main thread, before any other thread is started.
 package func blockSignals() {

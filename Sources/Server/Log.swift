@@ -135,6 +135,7 @@ private final class LineWriter: Sendable {
   }
 
   private static let bytesMax = 4 << 20
+  private static let gatherMillis: UInt32 = 5
   private let buffer = Mutex(Buffer())
   /// Held while lines are written: they keep their order, and who flushes waits for those that are under way.
   private let writing = Mutex(())
@@ -146,6 +147,8 @@ private final class LineWriter: Sendable {
     startThread(named: "log") { [self] in
       while true {
         wakeups.wait()
+        // Who writes one line writes more: a system call for each would cost as much as the line.
+        sleepThread(millis: LineWriter.gatherMillis)
         flush()
       }
     }

@@ -19,11 +19,11 @@ package struct RefreshToken: Hashable, Sendable {
 
   /// nil: not made here. 48 bytes fill 64 letters, so every letter counts.
   package init?(_ text: String, _ cryptography: any Cryptography) {
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let bytes = Base64URL.decode(parts[1]),
+    guard let dot = text.utf8.firstIndex(of: UInt8(ascii: ".")),
+      let bytes = Base64URL.decode(text[text.utf8.index(after: dot)...]),
       bytes.count == RefreshToken.secretBytes + RefreshToken.tagBytes
     else { return nil }
-    let token = RefreshToken(sessionID: String(parts[0]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))
+    let token = RefreshToken(sessionID: String(text[..<dot]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))
     guard cryptography.equal(token.tag(cryptography), Array(bytes.suffix(RefreshToken.tagBytes))) else { return nil }
     self = token
   }
