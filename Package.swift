@@ -12,9 +12,13 @@ let swift: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+/// On every call's road a look at each object's access costs a twelfth of a health check. Debug builds look, and with
+/// them every test and fuzz target.
+let road: [SwiftSetting] = swift + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+
 /// A module of the road, in the order that a request meets them; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: swift)
+  .target(name: name, dependencies: dependencies, swiftSettings: road)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency] = [], exporting symbol: String? = nil) -> Target {
