@@ -16,22 +16,22 @@ package struct AnswerReader {
   private var messages: [Message] = []
   private var httpStatus = 0
   private var contentTypeIsGRPC = false
-  private var grpcStatus: ArraySlice<UInt8>?
-  private var grpcMessage: ArraySlice<UInt8>?
-  private var details: ArraySlice<UInt8>?
-  private var pushback: ArraySlice<UInt8>?
+  private var grpcStatus: [UInt8]?
+  private var grpcMessage: [UInt8]?
+  private var details: [UInt8]?
+  private var pushback: [UInt8]?
 
   package init(messageBytesMax: Int) { framing = Framing(bytesMax: messageBytesMax) }
 
   /// A field of the answer's head or of its trailers. The status of a head is overruled by that of trailers.
-  package mutating func field(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
+  package mutating func field(name: Span<UInt8>, value: Span<UInt8>) {
     switch name.count {
-    case 7 where name.isText(":status"): httpStatus = Int(String(decoding: value, as: UTF8.self)) ?? 0
-    case 11 where name.isText("grpc-status"): grpcStatus = value
-    case 12 where name.isText("grpc-message"): grpcMessage = value
+    case 7 where name.isText(":status"): httpStatus = Int(String(decoding: value.array, as: UTF8.self)) ?? 0
+    case 11 where name.isText("grpc-status"): grpcStatus = value.array
+    case 12 where name.isText("grpc-message"): grpcMessage = value.array
     case 12 where name.isText("content-type"): contentTypeIsGRPC = HeadReader.isGRPC(value)
-    case 22 where name.isText("grpc-retry-pushback-ms"): pushback = value
-    case 23 where name.isText("grpc-status-details-bin"): details = value
+    case 22 where name.isText("grpc-retry-pushback-ms"): pushback = value.array
+    case 23 where name.isText("grpc-status-details-bin"): details = value.array
     default: break
     }
   }
@@ -67,7 +67,7 @@ package struct AnswerReader {
   }
 
   /// gRFC A6: what cannot be read says not to try again.
-  private static func pushbackMillis(_ value: ArraySlice<UInt8>) -> Int64 {
+  private static func pushbackMillis(_ value: [UInt8]) -> Int64 {
     Int64(String(decoding: value, as: UTF8.self)) ?? -1
   }
 
@@ -77,7 +77,7 @@ package struct AnswerReader {
   }
 
   /// Of 0 to 16; anything else is UNKNOWN.
-  private static func code(_ value: ArraySlice<UInt8>) -> Status.Code {
+  private static func code(_ value: [UInt8]) -> Status.Code {
     guard let number = Int(String(decoding: value, as: UTF8.self)), (0...16).contains(number) else { return .unknown }
     return Status.Code(rawValue: number)
   }
@@ -113,7 +113,7 @@ extension Status.Code {
 
 extension Status {
   /// Never fails: what is no escape stays as it stands, and what is no UTF-8 is replaced (PROTOCOL-HTTP2.md).
-  static func percentDecoded(_ text: ArraySlice<UInt8>) -> String {
+  static func percentDecoded(_ text: [UInt8]) -> String {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)
     var at = text.startIndex

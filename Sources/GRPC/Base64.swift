@@ -19,8 +19,8 @@ package enum Base64 {
   }
 
   /// nil: no base64.
-  static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-    guard isValid(text) else { return nil }
+  static func decode(_ text: [UInt8]) -> [UInt8]? {
+    guard isValid(text[...]) else { return nil }
     var (group, bits) = (UInt32(0), UInt32(0))
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)

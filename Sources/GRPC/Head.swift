@@ -6,9 +6,6 @@ package struct RequestHead: Sendable {
   package internal(set) var timeoutMillis: Int64?
   /// The value of `authorization`.
   package internal(set) var authorization: [UInt8] = []
-  package internal(set) var userAgent: [UInt8] = []
-  /// How often the client tried before (gRFC A6).
-  package internal(set) var previousAttempts: [UInt8] = []
 }
 
 /// Reads the fields of a request in their order and judges them at the end (R1-R12).
@@ -17,29 +14,27 @@ package struct HeadReader {
   private var methodIsPost = false
   private var contentTypeIsGRPC = false
   private var hasTE = false
-  private var authority: ArraySlice<UInt8>?
-  private var host: ArraySlice<UInt8>?
+  private var authority: [UInt8]?
+  private var host: [UInt8]?
   private var refusal: Refusal?
 
   package init() {}
 
-  package mutating func field(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
+  package mutating func field(name: Span<UInt8>, value: Span<UInt8>) {
     switch name.count {
     case 2 where name.isText("te"): hasTE = true
-    case 4 where name.isText("host"): host = value
-    case 5 where name.isText(":path"): head.path = Array(value)
+    case 4 where name.isText("host"): host = value.array
+    case 5 where name.isText(":path"): head.path = value.array
     case 7 where name.isText(":method"): methodIsPost = value.isText("POST")
-    case 10 where name.isText(":authority"): authority = value
-    case 10 where name.isText("user-agent"): head.userAgent = Array(value)
+    case 10 where name.isText(":authority"): authority = value.array
     case 12 where name.isText("content-type"): contentTypeIsGRPC = HeadReader.isGRPC(value)
     case 12 where name.isText("grpc-timeout"): timeout(value)
-    case 13 where name.isText("authorization"): head.authorization = Array(value)
+    case 13 where name.isText("authorization"): head.authorization = value.array
     case 13 where name.isText("grpc-encoding"): encoding(value)
-    case 26 where name.isText("grpc-previous-rpc-attempts"): head.previousAttempts = Array(value)
-    default:
-      if name.hasSuffix("-bin"), !Base64.isValidList(value) {
-        refuse(Refusal(.internal, "illegal base64 in \(String(decoding: name, as: UTF8.self))"))
-      }
+    case 4... where name.extracting(last: 4).isText("-bin"):
+      guard !Base64.isValidList(value.array[...]) else { break }
+      refuse(Refusal(.internal, "illegal base64 in \(String(decoding: name.array, as: UTF8.self))"))
+    default: break
     }
   }
 
@@ -62,29 +57,29 @@ package struct HeadReader {
     if self.refusal == nil { self.refusal = refusal }
   }
 
-  private mutating func timeout(_ value: ArraySlice<UInt8>) {
+  private mutating func timeout(_ value: Span<UInt8>) {
     guard let millis = Timeout.millis(value) else {
       return refuse(Refusal(.internal, "grpc-timeout is one to eight digits and a unit"))
     }
     head.timeoutMillis = millis
   }
 
-  private mutating func encoding(_ value: ArraySlice<UInt8>) {
+  private mutating func encoding(_ value: Span<UInt8>) {
     guard !value.isText("identity") else { return }
     refuse(Refusal(.unimplemented, "messages are taken uncompressed only", namesEncodings: true))
   }
 
   /// `application/grpc`, then the end, `+` or `;`.
-  static func isGRPC(_ value: ArraySlice<UInt8>) -> Bool {
+  static func isGRPC(_ value: Span<UInt8>) -> Bool {
     let bytes = "application/grpc".utf8.count
-    guard value.count >= bytes, value.prefix(bytes).isText("application/grpc") else { return false }
+    guard value.count >= bytes, value.extracting(first: bytes).isText("application/grpc") else { return false }
     guard value.count > bytes else { return true }
-    let next = value[value.startIndex + bytes]
+    let next = value[bytes]
     return next == UInt8(ascii: "+") || next == UInt8(ascii: ";")
   }
 
   /// A host with an optional port; no user information, no blanks (RFC 9113 8.3.1).
-  static func isWellFormed(_ authority: ArraySlice<UInt8>) -> Bool {
+  static func isWellFormed(_ authority: [UInt8]) -> Bool {
     !authority.isEmpty
       && authority.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") }
   }
@@ -105,14 +100,15 @@ package enum Timeout {
   }
 
   /// Rounded up to whole milliseconds, so that a deadline is never earlier than the client's; nil: malformed.
-  package static func millis(_ value: ArraySlice<UInt8>) -> Int64? {
-    guard let unit = value.last, (2...9).contains(value.count) else { return nil }
+  package static func millis(_ value: Span<UInt8>) -> Int64? {
+    guard (2...9).contains(value.count) else { return nil }
     var number: Int64 = 0
-    for digit in value.dropLast() {
+    for index in 0..<value.count - 1 {
+      let digit = value[index]
       guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
       number = number * 10 + Int64(digit - UInt8(ascii: "0"))
     }
-    switch unit {
+    switch value[value.count - 1] {
     case UInt8(ascii: "H"): return number * 3_600_000
     case UInt8(ascii: "M"): return number * 60_000
     case UInt8(ascii: "S"): return number * 1_000
@@ -122,15 +118,4 @@ package enum Timeout {
     default: return nil
     }
   }
-}
-
-extension ArraySlice<UInt8> {
-  func isText(_ text: String) -> Bool {
-    let (bytes, expected) = (span, text.utf8Span.span)
-    guard bytes.count == expected.count else { return false }
-    for index in bytes.indices where bytes[index] != expected[index] { return false }
-    return true
-  }
-
-  func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).isText(text) }
 }

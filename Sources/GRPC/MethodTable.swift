@@ -1,30 +1,30 @@
-/// Finds the entry of a path without making a String of it: exact, case-sensitive (R4).
-package struct MethodTable<Entry: Sendable>: Sendable {
+/// Finds the number of a path, its place in the list, without making a String of it: exact, case-sensitive (R4).
+package struct MethodTable: Sendable {
   private struct Slot {
     var path: [UInt8]
-    var entry: Entry
+    var number: Int
   }
 
   private var slots: [Slot?]
 
   /// Paths are `/package.Service/Method`, each once.
-  package init(_ entries: [(path: String, entry: Entry)]) {
+  package init(_ paths: [String]) {
     var size = 16
-    while size < entries.count * 4 { size *= 2 }
+    while size < paths.count * 4 { size *= 2 }
     slots = Array(repeating: nil, count: size)
-    for (path, entry) in entries {
+    for (number, path) in paths.enumerated() {
       let bytes = Array(path.utf8)
       precondition(self[bytes] == nil, "\(path) is served twice")
       var at = MethodTable.hash(bytes) & (size - 1)
       while slots[at] != nil { at = (at + 1) & (size - 1) }
-      slots[at] = Slot(path: bytes, entry: entry)
+      slots[at] = Slot(path: bytes, number: number)
     }
   }
 
-  package subscript(path: [UInt8]) -> Entry? {
+  package subscript(path: [UInt8]) -> Int? {
     var at = MethodTable.hash(path) & (slots.count - 1)
     while let slot = slots[at] {
-      if slot.path == path { return slot.entry }
+      if slot.path == path { return slot.number }
       at = (at + 1) & (slots.count - 1)
     }
     return nil

@@ -25,11 +25,11 @@ internal import CNghttp2
   package private(set) var endedOver: Fault?
 
   /// Fails only where memory does.
-  /// - Parameter buffers: of this thread; without them the frame that is sent is kept where malloc likes.
-  package init?(_ limits: SessionLimits, _ buffers: FrameBuffers? = nil, nowMillis: Int64) {
+  /// - Parameter pool: of this thread; without one everything is kept where malloc likes.
+  package init?(_ limits: SessionLimits, _ pool: SessionPool? = nil, nowMillis: Int64) {
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
-    memory = SessionMemory(buffers)
+    memory = SessionMemory(pool)
     guard let session = unsafe Session.make(sink, limits, memory) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)

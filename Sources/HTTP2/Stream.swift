@@ -109,7 +109,11 @@ internal import CNghttp2
 /// The fields of a request in one buffer, each behind the lengths of its name and its value (4 bytes each).
 package struct HeaderBlock {
   private static let lengthBytes = 4
+  /// A usual request fits.
+  private static let usualBytes = 512
+  /// Zeros behind the `byteCount` that are in use: to write into room that is there is cheaper than to append.
   private var bytes: [UInt8] = []
+  private var byteCount = 0
   package private(set) var count = 0
   /// As RFC 9113 6.5.2 counts: name + value + 32 for each field. Goes on where the block itself takes no more.
   private(set) var listBytes = 0
@@ -118,13 +122,13 @@ package struct HeaderBlock {
   private(set) var isTooLarge = false
 
   /// Name and value of each field, in order.
-  package func forEach(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
+  package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
     var at = 0
-    while at < bytes.count {
+    while at < byteCount {
       let name = at + 2 * HeaderBlock.lengthBytes
       let value = name + length(at)
       let end = value + length(at + HeaderBlock.lengthBytes)
-      body(bytes[name..<value], bytes[value..<end])
+      body(bytes.span.extracting(name..<value), bytes.span.extracting(value..<end))
       at = end
     }
   }
@@ -133,7 +137,10 @@ package struct HeaderBlock {
   var isInterim: Bool {
     var interim = false
     forEach { name, value in
-      if name.elementsEqual(":status".utf8) { interim = value.first == UInt8(ascii: "1") }
+      guard name.count == 7, value.count > 0, name[1] == UInt8(ascii: "s") else { return }
+      if unsafe name.withUnsafeBufferPointer({ unsafe $0.elementsEqual(":status".utf8) }) {
+        interim = value[0] == UInt8(ascii: "1")
+      }
     }
     return interim
   }
@@ -147,13 +154,20 @@ package struct HeaderBlock {
     guard listBytes <= limits.headerListBytesMax, count < limits.headerFieldsMax else {
       return refuse()
     }
-    // A usual request fits: no growth while it is collected.
-    if count == 0 { bytes.reserveCapacity(400) }
     count += 1
-    append(length: name.count)
-    append(length: value.count)
-    unsafe bytes.append(contentsOf: name)
-    unsafe bytes.append(contentsOf: value)
+    let end = byteCount + 2 * HeaderBlock.lengthBytes + name.count + value.count
+    if end > bytes.count {
+      bytes += repeatElement(0, count: max(HeaderBlock.usualBytes, end, 2 * bytes.count) - bytes.count)
+    }
+    unsafe bytes.withUnsafeMutableBytes { room in
+      let lengths = unsafe room.baseAddress! + byteCount
+      unsafe lengths.storeBytes(of: UInt32(name.count), as: UInt32.self)
+      unsafe (lengths + HeaderBlock.lengthBytes).storeBytes(of: UInt32(value.count), as: UInt32.self)
+      let text = unsafe lengths + 2 * HeaderBlock.lengthBytes
+      if let start = name.baseAddress { unsafe text.copyMemory(from: start, byteCount: name.count) }
+      if let start = value.baseAddress { unsafe (text + name.count).copyMemory(from: start, byteCount: value.count) }
+    }
+    byteCount = end
   }
 
   /// A field that nghttp2 ignores costs as much as any (CVE-2019-9516).
@@ -169,12 +183,9 @@ package struct HeaderBlock {
 
   private mutating func refuse() {
     bytes = []
+    byteCount = 0
     count = 0
     isTooLarge = true
-  }
-
-  private mutating func append(length: Int) {
-    unsafe withUnsafeBytes(of: UInt32(length)) { unsafe bytes.append(contentsOf: $0) }
   }
 
   private func length(_ at: Int) -> Int {

@@ -90,7 +90,7 @@ final class Connection {
       case .unusable: certificateName = ""
       }
       worker.metrics.handshake(channel.isResumed ? .resumed : .full)
-      guard let session = Session(worker.limits.session, worker.frameBuffers, nowMillis: worker.nowMillis) else {
+      guard let session = Session(worker.limits.session, worker.sessionPool, nowMillis: worker.nowMillis) else {
         return close()
       }
       self.session = session
@@ -234,9 +234,10 @@ final class Connection {
     case .success(let accepted): head = accepted
     case .failure(let refusal): return refuse(stream, refusal, session)
     }
-    guard let (number, method) = worker.shared.methods[head.path] else {
+    guard let number = worker.shared.methodTable[head.path] else {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
+    let method = worker.shared.methods[number]
     do {
       let caller = try admitted(head, to: method)
       let call = ServerCall(

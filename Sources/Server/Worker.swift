@@ -21,7 +21,9 @@ enum WorkerLetter: Sendable {
 /// Everything the workers share: immutable, or made for sharing.
 final class Shared: Sendable {
   let limits: Limits
-  let methods: MethodTable<(number: Int, method: Method)>
+  let methods: [Method]
+  /// Numbers in `methods`.
+  let methodTable: MethodTable
   let callers: CallerTable
   let tls: CurrentContext
   let store: any Store
@@ -34,7 +36,8 @@ final class Shared: Sendable {
     metrics: ServerMetrics
   ) {
     self.limits = limits
-    self.methods = MethodTable(methods.enumerated().map { ($1.path, ($0, $1)) })
+    self.methods = methods
+    methodTable = MethodTable(methods.map(\.path))
     self.callers = callers
     self.tls = tls
     self.store = store
@@ -76,7 +79,7 @@ final class Load: Sendable {
   let readBuffer: UnsafeMutableRawBufferPointer
   let shared: Shared
   let meter: CallMeter
-  let frameBuffers = FrameBuffers()
+  let sessionPool = SessionPool()
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
   private let load: Load

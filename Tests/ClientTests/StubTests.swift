@@ -15,6 +15,10 @@ private final class Seen {
   init(_ end: @escaping () -> Void) { self.end = end }
 }
 
+private func text(_ bytes: Span<UInt8>) -> String {
+  String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+}
+
 /// Sends a health check by the generated function and waits for its closure.
 private func check(_ server: TestServer, _ options: CallOptions = CallOptions()) throws -> (Seen, CallStatus) {
   let loop = try EventLoop()
@@ -73,7 +77,7 @@ private func check(_ server: TestServer, _ options: CallOptions = CallOptions())
   let seen = Mutex<[String]>([])
   let server = try TestServer { stream, session in
     stream.headers.forEach { name, value in
-      let (name, value) = (String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self))
+      let (name, value) = (text(name), text(value))
       if [":path", ":authority", "authorization", "grpc-timeout"].contains(name) {
         seen.withLock { $0.append("\(name) \(value)") }
       }

@@ -38,7 +38,7 @@ struct Fields {
 
   func read() -> Result<RequestHead, Refusal> {
     var reader = HeadReader()
-    for field in list { reader.field(name: bytes(field.name)[...], value: field.value[...]) }
+    for field in list { reader.field(bytes(field.name), field.value) }
     return reader.finish()
   }
 
@@ -47,6 +47,14 @@ struct Fields {
   var refusal: Refusal? {
     if case .failure(let refusal) = read() { refusal } else { nil }
   }
+}
+
+extension HeadReader {
+  mutating func field(_ name: [UInt8], _ value: [UInt8]) { field(name: name.span, value: value.span) }
+}
+
+extension AnswerReader {
+  mutating func field(_ name: [UInt8], _ value: [UInt8]) { field(name: name.span, value: value.span) }
 }
 
 /// A message behind its five-byte head.

@@ -114,12 +114,12 @@ final class Peer {
   /// - Parameter acknowledges: the client has seen the server's SETTINGS, so that they are in force.
   /// - Parameter settings: the client's own.
   init(
-    acknowledges: Bool = true, settings: [(id: UInt8, value: UInt32)] = [],
+    pool: SessionPool? = nil, acknowledges: Bool = true, settings: [(id: UInt8, value: UInt32)] = [],
     _ change: (inout SessionLimits) -> Void = { _ in }
   ) {
     var limits = SessionLimits()
     change(&limits)
-    session = Session(limits, nowMillis: 0)!
+    session = Session(limits, pool, nowMillis: 0)!
     _ = feed(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Frame.settings(settings).bytes)
     if acknowledges { send(.settingsAck) }
     _ = drain()
@@ -176,7 +176,10 @@ let trailersOnly = PreparedHeaders([(":status", Array("200".utf8)), ("grpc-statu
 extension HeaderBlock {
   var text: [String] {
     var text: [String] = []
-    forEach { text.append("\(String(decoding: $0, as: UTF8.self)): \(String(decoding: $1, as: UTF8.self))") }
+    forEach { name, value in
+      let (name, value) = (name.indices.map { name[$0] }, value.indices.map { value[$0] })
+      text.append("\(String(decoding: name, as: UTF8.self)): \(String(decoding: value, as: UTF8.self))")
+    }
     return text
   }
 }

@@ -10,23 +10,41 @@ private func greeting(_ session: Session) -> [UInt8] {
 }
 
 @Test func `a session has one frame buffer while it lives, and gives it back for the next`() throws {
-  let buffers = try #require(FrameBuffers())
+  let pool = try #require(SessionPool())
   var sessions: [Session] = []
-  for _ in 0..<3 { sessions.append(try #require(Session(SessionLimits(), buffers, nowMillis: 0))) }
-  let spare = buffers.spareCount
+  for _ in 0..<3 { sessions.append(try #require(Session(SessionLimits(), pool, nowMillis: 0))) }
+  let spare = pool.spareBuffers
   sessions.removeFirst()
-  #expect(buffers.spareCount == spare + 1)
-  sessions.append(try #require(Session(SessionLimits(), buffers, nowMillis: 0)))
-  #expect(buffers.spareCount == spare)
+  #expect(pool.spareBuffers == spare + 1)
+  sessions.append(try #require(Session(SessionLimits(), pool, nowMillis: 0)))
+  #expect(pool.spareBuffers == spare)
   sessions = []
-  #expect(buffers.spareCount == spare + 3)
+  #expect(pool.spareBuffers == spare + 3)
 }
 
 @Test func `there are frame buffers for more sessions than one slab has, each its own`() throws {
-  let buffers = try #require(FrameBuffers())
-  let sessions = try (0..<150).map { _ in try #require(Session(SessionLimits(), buffers, nowMillis: 0)) }
+  let pool = try #require(SessionPool())
+  let sessions = try (0..<150).map { _ in try #require(Session(SessionLimits(), pool, nowMillis: 0)) }
   let plain = try #require(Session(SessionLimits(), nowMillis: 0))
   let expected = greeting(plain)
   for session in sessions { #expect(greeting(session) == expected) }
-  #expect(buffers.spareCount == 3 * 64 - 150)
+  #expect(pool.spareBuffers == 3 * 64 - 150)
+}
+
+@Test func `the small blocks of a session's calls are used again by the next session`() throws {
+  let pool = try #require(SessionPool())
+  func answer(_ calls: Int) throws {
+    let peer = Peer(pool: pool)
+    for call in 0..<calls {
+      peer.send(.headers(Int32(1 + 2 * call)), .data(Int32(1 + 2 * call), [1], end: true))
+      let stream = try #require(peer.sink.stream(Int32(1 + 2 * call)))
+      peer.session.respond(stream, head: head, body: [1, 2, 3], trailers: trailers)
+    }
+    #expect(peer.drain().count { $0.kind == .data } == calls)
+  }
+  try answer(20)
+  let spare = [64, 128, 192, 256].map(pool.spareBlocks)
+  #expect(spare.allSatisfy { $0 > 0 })
+  for _ in 0..<50 { try answer(20) }
+  #expect([64, 128, 192, 256].map(pool.spareBlocks) == spare, "nothing was taken from malloc, and nothing lost")
 }

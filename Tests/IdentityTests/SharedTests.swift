@@ -21,7 +21,8 @@ import Testing
     #expect(counts.allSatisfy { (720...1090).contains($0) }, "56,000 letters, 903 of each expected")
   }
 
-  @Test(arguments: [0, 61, 255, 3843, 1_800_000_000_000]) func `ids of sessions and audits sort by time`(_ millis: Int64) {
+  @Test(arguments: [0, 61, 255, 3843, 1_800_000_000_000])
+  func `ids of sessions and audits sort by time`(_ millis: Int64) {
     let ids = world.environment.ids
     let (now, next) = (Timestamp(millis: millis), Timestamp(millis: millis + 1))
     #expect(ids.audit(at: now) < ids.audit(at: next))

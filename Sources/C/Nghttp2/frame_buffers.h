@@ -2,7 +2,6 @@
 // use the first few hundred bytes of it, but malloc hands out memory that libssl's buffers have touched, so that all
 // of it would be resident. Here it is memory that nobody has touched before: only pages that are written count.
 #pragma once
-#include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +9,7 @@
 
 enum { LK_FRAME_BYTES_MIN = 16 * 1024, LK_FRAME_BUFFERS_PER_SLAB = 64 };
 
-// Of one thread. `spare` has room for every buffer of every slab.
+// `spare` has room for every buffer of every slab.
 struct lk_frame_buffers {
   size_t buffer_bytes;
   void **slabs, **spare;
@@ -58,44 +57,4 @@ static inline void *lk_frame_buffers_take(struct lk_frame_buffers *buffers) {
 static inline void lk_frame_buffers_give(struct lk_frame_buffers *buffers, void *buffer) {
   madvise(buffer, buffers->buffer_bytes, MADV_DONTNEED);
   buffers->spare[buffers->spare_count++] = buffer;
-}
-
-// What nghttp2 is told for one session. Everything else comes from malloc, and this too where `buffers` is NULL.
-struct lk_session_memory {
-  struct lk_frame_buffers *buffers;
-  void *buffer;
-};
-static inline void *lk_session_malloc(size_t bytes, void *context) {
-  struct lk_session_memory *memory = (struct lk_session_memory *)context;
-  if (memory->buffers && !memory->buffer && bytes > LK_FRAME_BYTES_MIN && bytes <= memory->buffers->buffer_bytes) {
-    memory->buffer = lk_frame_buffers_take(memory->buffers);
-    if (memory->buffer) return memory->buffer;
-  }
-  return malloc(bytes);
-}
-static inline void lk_session_free(void *pointer, void *context) {
-  struct lk_session_memory *memory = (struct lk_session_memory *)context;
-  if (!pointer || pointer != memory->buffer) return free(pointer);
-  lk_frame_buffers_give(memory->buffers, pointer);
-  memory->buffer = NULL;
-}
-static inline void *lk_session_calloc(size_t count, size_t bytes, void *context) {
-  (void)context;
-  return calloc(count, bytes);
-}
-static inline void *lk_session_realloc(void *pointer, size_t bytes, void *context) {
-  struct lk_session_memory *memory = (struct lk_session_memory *)context;
-  // This is how nghttp2 asks for the buffer in the first place.
-  if (!pointer) return lk_session_malloc(bytes, context);
-  if (pointer != memory->buffer) return realloc(pointer, bytes);
-  void *moved = malloc(bytes);
-  if (!moved) return NULL;
-  memcpy(moved, pointer, bytes < memory->buffers->buffer_bytes ? bytes : memory->buffers->buffer_bytes);
-  lk_session_free(pointer, context);
-  return moved;
-}
-static inline int lk_session_new(nghttp2_session **session, const nghttp2_session_callbacks *callbacks, void *context,
-                                 const nghttp2_option *option, struct lk_session_memory *memory) {
-  nghttp2_mem functions = {memory, lk_session_malloc, lk_session_free, lk_session_calloc, lk_session_realloc};
-  return nghttp2_session_server_new3(session, callbacks, context, option, &functions);
 }

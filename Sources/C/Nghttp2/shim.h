@@ -1,4 +1,4 @@
 #pragma once
 #include <sys/types.h>
 #include <nghttp2/nghttp2.h>
-#include "frame_buffers.h"
+#include "session_memory.h"

@@ -104,7 +104,7 @@ private struct Observation {
 
   private static func heard(of stream: Stream, _ body: [UInt8]) -> Heard {
     var fields: [[UInt8]] = []
-    stream.headers.forEach { fields += [Array($0), Array($1)] }
+    stream.headers.forEach { name, value in fields += [name.indices.map { name[$0] }, value.indices.map { value[$0] }] }
     return Heard(
       fields: fields, isTooLarge: stream.headersTooLarge, body: stream.isClosed ? [] : body, ended: stream.ended,
       closedWith: stream.closedWith)

@@ -4,7 +4,7 @@ import Tokens
 extension FuzzTarget {
   /// `grpc-timeout`: what is taken is what the document's grammar allows, rounded up.
   static let timeout = FuzzTarget("timeout", seeds: timeoutSeeds) { input in
-    let millis = Timeout.millis(input[...])
+    let millis = Timeout.millis(input.span)
     law(millis == referenceMillis(input), "\(String(decoding: input, as: UTF8.self)) became \(millis ?? -1)")
   }
 
@@ -25,7 +25,8 @@ extension FuzzTarget {
   /// A value of binary metadata is taken as long as each of its parts is base64, and not otherwise.
   private static func checkBinaryField(_ value: [UInt8]) {
     var reader = usualReader
-    reader.field(name: Array("x-bin".utf8)[...], value: value[...])
+    let name = Array("x-bin".utf8)
+    reader.field(name: name.span, value: value.span)
     let parts = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
     let isBase64 = parts.allSatisfy { referenceBase64(Array($0)) != nil }
     if case .success = reader.finish() {
@@ -45,7 +46,10 @@ extension FuzzTarget {
     for (name, value) in [
       (":method", "POST"), (":authority", "localhost"), (":path", "/a.B/C"), ("te", "trailers"),
       ("content-type", "application/grpc"),
-    ] { reader.field(name: Array(name.utf8)[...], value: Array(value.utf8)[...]) }
+    ] {
+      let (name, value) = (Array(name.utf8), Array(value.utf8))
+      reader.field(name: name.span, value: value.span)
+    }
     return reader
   }
 

@@ -13,7 +13,7 @@ extension FuzzTarget {
       guard let colon = line.dropFirst().firstIndex(of: UInt8(ascii: ":")) else { continue }
       let (name, value) = (line[..<colon], line[(colon + 1)...].drop { $0 == UInt8(ascii: " ") })
       fields.append((Array(name), Array(value)))
-      reader.field(name: name, value: value)
+      reader.field(name: name.span, value: value.span)
     }
     switch reader.finish() {
     case .success(let head): checkAccepted(head, fields)

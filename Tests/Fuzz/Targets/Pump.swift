@@ -17,13 +17,15 @@ final class Pump {
   private var answers = Answers()
   private var calls: [Remains] = []
 
-  private static let methods: MethodTable<Services.Method> = {
+  private static let methods: [Services.Method] = {
     let services = ["latchkey.v1.AuthService"]
     let late = Services.Method("/fuzz.Late/Answer", .unary { _, _, _ in .task { HealthCheckResponse() } })
     let methods = HealthService(HealthState(), services: services).methods
       + ReflectionService(services: services).methods + [late]
-    return MethodTable(methods.map { ($0.path, $0) })
+    return methods
   }()
+
+  private static let methodTable = MethodTable(methods.map(\.path))
 
   private static let okHead = PreparedHeaders([
     (":status", Array("200".utf8)), ("content-type", Array("application/grpc".utf8)),
@@ -116,10 +118,10 @@ final class Pump {
     switch reader.finish() {
     case .failure(let refusal): refuse(stream, refusal)
     case .success(let head):
-      guard let method = Pump.methods[head.path] else {
+      guard let number = Pump.methodTable[head.path] else {
         return fail(stream, GRPC.Status(.unimplemented, "no such method"))
       }
-      let call = PumpedCall(stream, head, method)
+      let call = PumpedCall(stream, head, Pump.methods[number])
       stream.call = call
       calls.append(Remains(value: call))
       life.used(nowMillis: nowMillis)

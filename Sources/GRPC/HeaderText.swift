@@ -1,0 +1,14 @@
+/// Header names and values as bytes. Unsafe, because each request compares and copies some twenty of them: done by the
+/// checked ways of the standard library that is a twentieth of all instructions of a health check.
+extension Span<UInt8> {
+  func isText(_ text: StaticString) -> Bool {
+    guard count == text.utf8CodeUnitCount else { return false }
+    let expected = unsafe text.utf8Start
+    for index in 0..<count {
+      guard unsafe self[index] == expected[index] else { return false }
+    }
+    return true
+  }
+
+  var array: [UInt8] { unsafe withUnsafeBufferPointer { unsafe Array($0) } }
+}
