@@ -12,9 +12,12 @@ let swift: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// On every call's road a look at each object's access costs a twelfth of a health check. Debug builds look, and with
-/// them every test and fuzz target.
-let road: [SwiftSetting] = swift + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+let isFuzzed = Context.environment["LATCHKEY_FUZZ"] != nil
+
+/// A look at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with
+/// them every test; and so do the fuzz targets.
+let road = isFuzzed
+  ? swift : swift + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
 /// A module of the road, in the order that a request meets them; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -34,7 +37,7 @@ func system(_ name: String, _ package: String) -> Target {
 
 /// libFuzzer brings the `main` of this program, and is there only in builds that deploy/fuzz makes.
 let fuzzer: [Target] =
-  Context.environment["LATCHKEY_FUZZ"] == nil
+  !isFuzzed
   ? []
   : [
     .executableTarget(
