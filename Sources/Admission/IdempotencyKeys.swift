@@ -4,10 +4,10 @@ package import Store
 /// Turns idempotency keys into what may be stored: keyed digests, because a plain hash of a key, or of a request with a
 /// password in it, could be guessed at by who reads the table.
 package struct IdempotencyKeys: Sendable {
-  private let secret: Secret
+  private let secret: HMACKey
 
   /// - Parameter secret: the same on every replica, and not in the database.
-  package init(secret: [UInt8]) { self.secret = Secret(copying: secret) }
+  package init(secret: [UInt8]) { self.secret = HMACKey(Secret(copying: secret)) }
 
   /// The key under which one caller's call of one method is recorded.
   package func key(caller: CallerName, method: String, key: String) -> Digest {
@@ -24,6 +24,6 @@ package struct IdempotencyKeys: Sendable {
       let count = UInt64(part.count)
       input += (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) } + part
     }
-    return Digest(hmacSHA256(key: secret, input))
+    return Digest(secret.code(of: input))
   }
 }

@@ -71,14 +71,28 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
   HashFunction.sha256.digest(bytes)
 }
 
-package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] {
-  var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
-  let failure = unsafe key.withPointer { keyBytes, keyCount in
-    unsafe lk_hmac(Algorithms.hmacSHA256, keyBytes, keyCount, bytes, bytes.count, &out, out.count)
+/// HMAC with SHA-256 under one key, which is taken in once. Only ever copied, so any thread may use it.
+@safe package final class HMACKey: Sendable {
+  private nonisolated(unsafe) let context: OpaquePointer
+
+  package init(_ key: Secret) {
+    let context = unsafe key.withPointer { unsafe lk_hmac_keyed(Algorithms.hmacSHA256, $0, $1) }
+    guard let context = unsafe context else { preconditionFailure("no memory for an HMAC key") }
+    unsafe self.context = unsafe context
   }
-  precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
-  return out
+
+  deinit { unsafe EVP_MAC_CTX_free(context) }
+
+  package func code(of bytes: [UInt8]) -> [UInt8] {
+    var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
+    let failure = unsafe lk_hmac(context, bytes, bytes.count, &out, out.count)
+    precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
+    return out
+  }
 }
+
+/// For a key that is used once.
+package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] { HMACKey(key).code(of: bytes) }
 
 /// Whether two byte strings are equal, in a time that depends only on their lengths.
 package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {

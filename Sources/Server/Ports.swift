@@ -20,26 +20,26 @@ struct SystemRandomness: Randomness {
 /// kept and no key serves two ends.
 struct Vault: Cryptography {
   private let sealing: SealingKeys
-  private let refresh: Secret
-  private let refreshTag: Secret
+  private let refresh: HMACKey
+  private let refreshTag: HMACKey
   let idempotency: [UInt8]
 
   init(masterKey: Secret) throws(CryptoError) {
     func derived(_ purpose: String) -> [UInt8] { hmacSHA256(key: masterKey, Array("latchkey \(purpose) 1".utf8)) }
     sealing = try SealingKeys([Secret(copying: derived("sealing"))])
-    refresh = Secret(copying: derived("refresh"))
-    refreshTag = Secret(copying: derived("refresh tag"))
+    refresh = HMACKey(Secret(copying: derived("refresh")))
+    refreshTag = HMACKey(Secret(copying: derived("refresh tag")))
     idempotency = derived("idempotency")
   }
 
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
 
   func successor(of token: [UInt8], family: String) -> [UInt8] {
-    hmacSHA256(key: refresh, token + Array(family.utf8))
+    refresh.code(of: token + Array(family.utf8))
   }
 
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] {
-    hmacSHA256(key: refreshTag, token + Array(family.utf8))
+    refreshTag.code(of: token + Array(family.utf8))
   }
 
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { constantTimeEquals(left, right) }

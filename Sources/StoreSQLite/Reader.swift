@@ -50,7 +50,6 @@ final class Reader {
   /// Answers from the snapshot, which the first question that the cache cannot answer opens.
   func facts(_ query: Query) throws(Failure) -> Facts {
     var facts = Facts()
-    if let email = query.email { facts.emailOwner = try state(accountByEmail.bind(email)) }
     if let email = query.waysIn { facts.waysIn = try waysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id), SessionRecord.init)
@@ -59,6 +58,11 @@ final class Reader {
     if let id = query.accountID { facts.account = try state(accountByID.bind(id)) }
     if let key = query.identity {
       facts.identityOwner = try state(accountByIdentity.bind(key.providerID).bind(key.subject))
+    }
+    if let email = query.email {
+      // An address has one owner, and who signs in with a provider is mostly the owner of what it says.
+      let owner = facts.identityOwner
+      facts.emailOwner = owner?.account.email == email ? owner : try state(accountByEmail.bind(email))
     }
     if let number = query.phoneNumber { facts.phoneOwner = try state(accountByPhone.bind(number)) }
     if let digest = query.pending {

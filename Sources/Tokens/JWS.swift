@@ -18,10 +18,12 @@ package struct JWS: Sendable {
   package init(_ compact: String) throws(TokenError) {
     guard compact.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(compact.utf8)
-    let segments = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard segments.count == 3 else { throw .malformed(.segments) }
-    guard let headerText = Base64URL.decode(segments[0]), let payload = Base64URL.decode(segments[1]),
-      let signature = Base64URL.decode(segments[2])
+    let dot = UInt8(ascii: ".")
+    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
+      bytes[first + 1..<last].firstIndex(of: dot) == nil
+    else { throw .malformed(.segments) }
+    guard let headerText = Base64URL.decode(bytes[..<first]), let payload = Base64URL.decode(bytes[(first + 1)..<last]),
+      let signature = Base64URL.decode(bytes[(last + 1)...])
     else { throw .malformed(.encoding) }
     guard let header = try? JSONValue.parse(headerText, byteCountMax: Self.byteCountMax) else {
       throw .malformed(.header)
@@ -34,7 +36,7 @@ package struct JWS: Sendable {
     type = try Self.text(header["typ"])
     self.payload = payload
     self.signature = signature
-    signingInput = Array(bytes[..<segments[1].endIndex])
+    signingInput = Array(bytes[..<last])
   }
 
   /// The caller has chosen the key, and pinned the algorithm to it.

@@ -65,13 +65,24 @@ static inline EVP_MAC_CTX *lk_hmac_template(const char *digestName) {
   return context;
 }
 
-static inline unsigned long lk_hmac(
-    const EVP_MAC_CTX *template_, const uint8_t *key, size_t keyCount, const uint8_t *bytes, size_t count,
-    uint8_t *out, size_t outCount) {
+// The same with a key, whose two blocks are then hashed once and not with each message. EVP_MAC_CTX_free wipes it.
+static inline EVP_MAC_CTX *lk_hmac_keyed(const EVP_MAC_CTX *template_, const uint8_t *key, size_t keyCount) {
   lk_begin();
   EVP_MAC_CTX *context = EVP_MAC_CTX_dup(template_);
-  int succeeded = context && EVP_MAC_init(context, key, keyCount, NULL) == 1
-      && EVP_MAC_update(context, bytes, count) == 1 && EVP_MAC_final(context, out, &outCount, outCount) == 1;
+  if (context && EVP_MAC_init(context, key, keyCount, NULL) != 1) {
+    EVP_MAC_CTX_free(context);
+    context = NULL;
+  }
+  lk_end(context != NULL);
+  return context;
+}
+
+static inline unsigned long lk_hmac(
+    const EVP_MAC_CTX *keyed, const uint8_t *bytes, size_t count, uint8_t *out, size_t outCount) {
+  lk_begin();
+  EVP_MAC_CTX *context = EVP_MAC_CTX_dup(keyed);
+  int succeeded = context && EVP_MAC_update(context, bytes, count) == 1
+      && EVP_MAC_final(context, out, &outCount, outCount) == 1;
   EVP_MAC_CTX_free(context);
   return lk_end(succeeded);
 }

@@ -10,8 +10,8 @@ struct FederatedDecision: Sendable {
   var claimAddress = false
   var policy: Policy
   var now: Timestamp
-  /// Fresh; becomes the id of the account where one is created.
-  var newAccountID: String
+  /// Asked for a fresh id where an account is created.
+  var newAccountID: @Sendable () -> String
 
   private var providerID: String { assertion.identity.providerID }
 
@@ -44,7 +44,7 @@ struct FederatedDecision: Sendable {
 
   /// S2, S3, S4. In duplicate mode no address is copied, so that none is ever compared.
   private func create() -> Opening {
-    var account = AccountRecord(id: newAccountID, createdAt: now)
+    var account = AccountRecord(id: newAccountID(), createdAt: now)
     account.displayName = assertion.displayName
     account.photoURL = assertion.photoURL
     account.lastSignInAt = now

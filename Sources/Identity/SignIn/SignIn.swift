@@ -67,7 +67,7 @@ extension SignIn {
     FederatedDecision(
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
       claimAddress: attempt.held.claimAddress, policy: environment.policy, now: now,
-      newAccountID: environment.ids.account())
+      newAccountID: environment.ids.account)
   }
 
   private func signIn(_ email: String, _ password: String, _ call: CallFacts) async throws -> SignInAnswer {
