@@ -12,21 +12,41 @@ from servers import Unmeasurable
 
 def cryptography(core: int, seconds: int) -> Rate:
     """One RSA-2048 verification and one P-256 signature, as often as libcrypto does both in a second."""
-    each = max(1, round(seconds / 4))
-    run = subprocess.run(
-        ["taskset", "-c", str(core), "openssl", "speed", "-mr", "-seconds", str(each), "rsa2048", "ecdsap256"],
-        capture_output=True, text=True, check=True)
-    per_second = parse_speed(run.stdout)
+    output = _speed(core, max(1, round(seconds / 4)), "rsa2048", "ecdsap256")
+    per_second = in_turn(rsa_verifications(output), p256_signatures(output))
     return Rate(per_second, per_second)
 
 
-def parse_speed(output: str) -> float:
-    """Lines of -mr: +F2 RSA and +F4 ECDSA, each with index, bits, signatures a second, verifications a second."""
-    rsa = re.search(r"^\+F2:\d+:2048:[\d.]+:([\d.]+)$", output, re.MULTILINE)
-    ecdsa = re.search(r"^\+F4:\d+:256:([\d.]+):[\d.]+$", output, re.MULTILINE)
-    if not rsa or not ecdsa:
+def signatures(core: int, seconds: int) -> Rate:
+    """P-256 signatures alone."""
+    per_second = p256_signatures(_speed(core, max(1, round(seconds / 2)), "ecdsap256"))
+    return Rate(per_second, per_second)
+
+
+def in_turn(*per_second: float) -> float:
+    """How often all of them are done in a second, one after the other."""
+    return 1 / sum(1 / each for each in per_second)
+
+
+def rsa_verifications(output: str) -> float:
+    """A line of -mr: +F2, index, bits, signatures a second, verifications a second."""
+    return _figure(r"^\+F2:\d+:2048:[\d.]+:([\d.]+)$", output)
+
+
+def p256_signatures(output: str) -> float:
+    """As +F2, but +F4."""
+    return _figure(r"^\+F4:\d+:256:([\d.]+):[\d.]+$", output)
+
+
+def _figure(pattern: str, output: str) -> float:
+    found = re.search(pattern, output, re.MULTILINE)
+    if not found:
         raise Unmeasurable("openssl speed prints something else than expected")
-    return 1 / (1 / float(rsa[1]) + 1 / float(ecdsa[1]))
+    return float(found[1])
+
+
+def _speed(core: int, seconds: int, *algorithms: str) -> str:
+    return _output("taskset", "-c", str(core), "openssl", "speed", "-mr", "-seconds", str(seconds), *algorithms)
 
 
 def password_hash(tool: Path, password: str, memory_kib: int, iterations: int) -> str:

@@ -35,12 +35,14 @@ def test_an_answer_of_another_length_is_no_measurement() -> None:
 
 
 def test_the_cryptographic_bound_is_one_verification_and_one_signature() -> None:
-    assert bounds.parse_speed("+F2:2:2048:3660.3:60000.0\n+F4:3:256:30000.0:15315.4\n") == pytest.approx(20_000)
+    output = "+F2:2:2048:3660.3:60000.0\n+F4:3:256:30000.0:15315.4\n"
+    both = bounds.in_turn(bounds.rsa_verifications(output), bounds.p256_signatures(output))
+    assert both == pytest.approx(20_000)
 
 
 def test_another_print_of_openssl_speed_is_refused() -> None:
     with pytest.raises(Unmeasurable):
-        bounds.parse_speed("+F2:2:2048:3660.3:60000.0\n")
+        bounds.p256_signatures("+F2:2:2048:3660.3:60000.0\n")
 
 
 def test_samples_without_labels_are_read_by_name() -> None:
