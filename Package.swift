@@ -62,7 +62,7 @@ let package = Package(
       name: "latchkeyd",
       dependencies: [
         "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
+        .product(name: "CoreMetrics", package: "swift-metrics"),
       ],
       swiftSettings: swift),
     .executableTarget(

@@ -157,7 +157,8 @@ package struct HeaderBlock {
     count += 1
     let end = byteCount + 2 * HeaderBlock.lengthBytes + name.count + value.count
     if end > bytes.count {
-      bytes += repeatElement(0, count: max(HeaderBlock.usualBytes, end, 2 * bytes.count) - bytes.count)
+      let room = [UInt8](repeating: 0, count: max(HeaderBlock.usualBytes, end, 2 * bytes.count) - bytes.count)
+      if bytes.isEmpty { bytes = room } else { bytes += room }
     }
     unsafe bytes.withUnsafeMutableBytes { room in
       let lengths = unsafe room.baseAddress! + byteCount

@@ -7,7 +7,6 @@
 
 import ArgumentParser
 import CoreMetrics
-import Logging
 import Reactor
 import Server
 
@@ -54,7 +53,7 @@ struct LatchkeyDaemon: ParsableCommand {
   private func serve(_ settings: Settings) throws {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
-    let log = Log(Logger(label: "latchkeyd") { _ in lines })
+    let log = Log(lines)
     let metrics = MetricsRegistry(settings.limits)
     MetricsSystem.bootstrap(metrics)
     let started = waitFor { try await Server(settings, log: log, metrics: metrics) }

@@ -60,7 +60,7 @@ private func lines(level: Logger.Level = .info, _ write: (Log) throws -> Void) a
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     try #require(descriptor >= 0)
     let handler = JSONLines(level: level, descriptor: descriptor)
-    try write(Log(Logger(label: "test") { _ in handler }))
+    try write(Log(handler))
     handler.flush()
     let bytes = try #require(readFile(path, bytesMax: 8 << 20))
     return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
