@@ -24,7 +24,9 @@ package struct Limits: Sendable {
   package var newcomersPerReactorMax = 64
 
   // One turn of one connection: the rest goes to the end of the ready list.
-  package var readBytesPerTurnMax = 65_536
+  package var readBytesPerTurnMax = 16_384
+  /// Fed at once: some fifty calls, after which it is looked whether the share of calls is used up.
+  package var readBytesMax = 4_096
   /// Records of one byte cost as much as full ones.
   package var readsPerTurnMax = 64
   /// Messages of streaming calls count, too.

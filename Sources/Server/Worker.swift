@@ -100,7 +100,7 @@ final class Load: Sendable {
     self.load = load
     reactor = try Reactor(mailbox: mailbox)
     arena = Arena(budgetBytes: shared.limits.messageBytesMax * shared.limits.arenaFactor)
-    unsafe readBuffer = .allocate(byteCount: 16_384, alignment: 16)
+    unsafe readBuffer = .allocate(byteCount: shared.limits.readBytesMax, alignment: 16)
   }
 
   deinit { unsafe readBuffer.deallocate() }
