@@ -26,8 +26,8 @@ final class Connection {
   let worker: Worker
   private(set) var session: Session?
   var life: Life
-  private var certificateName: String?
-  private var admission = AdmissionCache()
+  var certificateName: String?
+  var admission = AdmissionCache()
   private var out: [UInt8] = []
   private var outOffset = 0
   private var watchesRead = true
@@ -202,80 +202,11 @@ final class Connection {
     worker.queueRead(self)
   }
 
-  private func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
+  func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
     session.consumed(call.stream, bytes: body.count)
     guard call.stage == .receiving else { return }
     follow(call, call.received(body, ended: call.stream.ended && call.stream.body.isEmpty), session)
     recount(call, session)
-  }
-
-  /// Gives a streaming call what came for it, in parts, until they held so many messages; returns how many they held.
-  private func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
-    let before = call.messagesReceived
-    repeat {
-      take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
-    } while !call.stream.body.isEmpty && call.messagesReceived - before < messagesMax
-    return call.messagesReceived - before
-  }
-
-  private func begin(_ stream: HTTP2.Stream, _ session: Session) {
-    if stream.headersTooLarge {
-      worker.reached(.headerList, on: self)
-      return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
-    }
-    guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
-      worker.reached(.unsentBytes, on: self)
-      return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
-    }
-    var reader = HeadReader()
-    stream.headers.forEach { reader.field(name: $0, value: $1) }
-    let head: RequestHead
-    switch reader.finish() {
-    case .success(let accepted): head = accepted
-    case .failure(let refusal): return refuse(stream, refusal, session)
-    }
-    guard let number = worker.shared.methodTable[head.path] else {
-      return refuse(stream, Refusal(.unimplemented, "no such method"), session)
-    }
-    let method = worker.shared.methods[number]
-    do {
-      let caller = try admitted(head, to: method)
-      let call = ServerCall(
-        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
-      try call.admit()
-      if call.isStreaming {
-        guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
-          worker.reached(.streamingCalls, on: self)
-          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
-          return refuse(stream, refusal, session, method: number)
-        }
-        streamingCalls += 1
-      }
-      callCount += 1
-      worker.meter.began(number)
-      if call.holdsDrain { holdingCalls += 1 }
-      stream.call = call
-      life.used(nowMillis: worker.nowMillis)
-      if call.isStreaming || !stream.ended { scheduleDeadline(call) }
-      if call.deadlineMillis <= worker.nowMillis {
-        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-      }
-    } catch {
-      let status = Failures.status(of: error, arena: worker.arena)
-      worker.metrics.failed(error, status.code)
-      worker.meter.refused(number, status.code)
-      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
-    }
-  }
-
-  private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
-    do throws(CallerRefusal) {
-      return try admission.caller(
-        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
-    } catch {
-      guard method.access == .anyone else { throw error }
-      return .anyone
-    }
   }
 
   /// What a call's state machine says to do.
@@ -295,65 +226,11 @@ final class Connection {
     }
   }
 
-  /// A call that ends with its head. `method`: nil where it is none of ours.
-  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
-    worker.meter.refused(method, refusal.status.code)
-    say(refusal, on: stream, session)
-  }
-
-  private func say(_ refusal: Refusal, on stream: HTTP2.Stream, _ session: Session) {
+  func say(_ refusal: Refusal, on stream: HTTP2.Stream, _ session: Session) {
     if refusal.form == .reset {
       session.reset(stream, .internalError)
     } else {
       session.respondTrailersOnly(stream, Replies.refusal(refusal))
-    }
-  }
-
-  // MARK: Streaming calls
-
-  private func converse(_ call: ServerCall, _ messages: [Message], last: Bool, _ session: Session) {
-    do {
-      call.messagesReceived += messages.count
-      for message in messages {
-        guard call.stage == .receiving, let step = try call.handle(message, arena: worker.arena) else { break }
-        send(call, step, session)
-      }
-      if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
-    } catch {
-      let status = Failures.status(of: error, arena: worker.arena)
-      worker.metrics.failed(error, status.code)
-      finish(call, status, session)
-    }
-  }
-
-  private func send(_ call: ServerCall, _ step: StreamStep, _ session: Session) {
-    if !step.messages.isEmpty || step.isLast, !call.headSent {
-      call.headSent = true
-      session.start(call.stream, Replies.okHead)
-    }
-    for message in step.messages { session.send(call.stream, message) }
-    if step.isLast {
-      settle(call, .ok)
-      session.finish(call.stream, Replies.okTrailers)
-    }
-    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
-    if session.sink.unsentBytes > worker.limits.unsentBytesMax {
-      worker.reached(.unsentBytes, on: self)
-      settle(call, .resourceExhausted)
-      session.reset(call.stream, .enhanceYourCalm)
-    }
-    life.used(nowMillis: worker.nowMillis)
-    worker.touch(self)
-  }
-
-  /// Something that streaming calls may watch has changed.
-  func wakeStreams() {
-    guard let session else { return }
-    session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall, call.stage == .receiving,
-        let step = call.woken(arena: worker.arena)
-      else { return }
-      send(call, step, session)
     }
   }
 

@@ -1,0 +1,74 @@
+internal import Admission
+internal import GRPC
+internal import HTTP2
+internal import Services
+internal import Wire
+
+/// How a call begins: its head is read, its caller recognised, its method found.
+extension Connection {
+  func begin(_ stream: HTTP2.Stream, _ session: Session) {
+    if stream.headersTooLarge {
+      worker.reached(.headerList, on: self)
+      return refuse(stream, Refusal(.resourceExhausted, "the header list is larger than allowed"), session)
+    }
+    guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
+      worker.reached(.unsentBytes, on: self)
+      return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
+    }
+    var reader = HeadReader()
+    stream.headers.forEach { reader.field(name: $0, value: $1) }
+    let head: RequestHead
+    switch reader.finish() {
+    case .success(let accepted): head = accepted
+    case .failure(let refusal): return refuse(stream, refusal, session)
+    }
+    guard let number = worker.shared.methodTable[head.path] else {
+      return refuse(stream, Refusal(.unimplemented, "no such method"), session)
+    }
+    let method = worker.shared.methods[number]
+    do {
+      let caller = try admitted(head, to: method)
+      let call = ServerCall(
+        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+      try call.admit()
+      if call.isStreaming {
+        guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
+          worker.reached(.streamingCalls, on: self)
+          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
+          return refuse(stream, refusal, session, method: number)
+        }
+        streamingCalls += 1
+      }
+      callCount += 1
+      worker.meter.began(number)
+      if call.holdsDrain { holdingCalls += 1 }
+      stream.call = call
+      life.used(nowMillis: worker.nowMillis)
+      if call.isStreaming || !stream.ended { scheduleDeadline(call) }
+      if call.deadlineMillis <= worker.nowMillis {
+        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+      }
+    } catch {
+      let status = Failures.status(of: error, arena: worker.arena)
+      worker.metrics.failed(error, status.code)
+      worker.meter.refused(number, status.code)
+      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
+    }
+  }
+
+  private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
+    do throws(CallerRefusal) {
+      return try admission.caller(
+        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
+    } catch {
+      guard method.access == .anyone else { throw error }
+      return .anyone
+    }
+  }
+
+  /// A call that ends with its head. `method`: nil where it is none of ours.
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
+    worker.meter.refused(method, refusal.status.code)
+    say(refusal, on: stream, session)
+  }
+}
