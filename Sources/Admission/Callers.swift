@@ -105,9 +105,12 @@ package struct CallerTable: Sendable {
 
   /// The key in `Bearer lk_…`; the scheme's case does not matter (RFC 9110 11.1).
   private static func bearer(_ value: [UInt8]) -> [UInt8]? {
-    let scheme = Array("bearer ".utf8)
-    guard value.count > scheme.count, zip(value, scheme).allSatisfy({ $0 | 0x20 == $1 }) else { return nil }
-    let key = Array(value[scheme.count...])
+    let scheme = Array("bearer".utf8)
+    // A letter and its capital differ in one bit.
+    guard value.count > scheme.count, zip(value, scheme).allSatisfy({ $0 | 0x20 == $1 }),
+      value[scheme.count] == UInt8(ascii: " ")
+    else { return nil }
+    let key = Array(value[(scheme.count + 1)...])
     return key.starts(with: Array("lk_".utf8)) ? key : nil
   }
 }

@@ -33,8 +33,11 @@ internal import CNghttp2
   init(_ pool: SessionPool?) {
     self.pool = pool
     unsafe handle = .allocate(capacity: 1)
-    unsafe handle.initialize(to: lk_session_memory(pool: pool?.handle, buffer: nil))
+    unsafe handle.initialize(to: lk_session_memory_begin(pool?.handle))
   }
 
-  deinit { unsafe handle.deallocate() }
+  deinit {
+    unsafe lk_session_memory_end(handle)
+    unsafe handle.deallocate()
+  }
 }

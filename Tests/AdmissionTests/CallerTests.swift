@@ -63,7 +63,7 @@ func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws 
 
 @Test(arguments: [
   "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer web", "Bearer LK_web", "Bearer ",
-  "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", " ",
+  "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", "Bearer\0lk_web", " ",
 ])
 func `an unknown key never falls back to the certificate or to nobody`(authorization: String) {
   let table = table(unidentified: loopback)

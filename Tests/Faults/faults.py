@@ -65,11 +65,11 @@ def build(folder: Path) -> Path:
 
 
 def session_memory(program: Path) -> str:
-    """The functions of the server through which nghttp2 takes its memory, as the object wants them."""
+    """The function of the server through which nghttp2 takes its memory, as the object wants it."""
     listed = subprocess.run(["nm", "--print-size", program], check=True, capture_output=True, text=True).stdout
-    found = re.findall(r"^(\w+) (\w+) t lk_session_(?:malloc|calloc|realloc)$", listed, re.MULTILINE)
-    assert len(found) == 3, "the server's allocator for nghttp2 has other names"
-    return ",".join(f"{offset} {size}" for offset, size in found)
+    found = re.search(r"^(\w+ \w+) t lk_block_take$", listed, re.MULTILINE)
+    assert found, "the server's allocator for nghttp2 has another name"
+    return found[1]
 
 
 class Faults:

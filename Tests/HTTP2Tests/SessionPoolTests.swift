@@ -31,20 +31,34 @@ private func greeting(_ session: Session) -> [UInt8] {
   #expect(pool.spareBuffers == 3 * 64 - 150)
 }
 
+/// Has so many calls answered on a connection of their own.
+private func answer(_ calls: Int, _ pool: SessionPool) throws {
+  let peer = Peer(pool: pool)
+  for call in 0..<Int32(calls) {
+    peer.send(.headers(1 + 2 * call), .data(1 + 2 * call, [1], end: true))
+    let stream = try #require(peer.sink.stream(1 + 2 * call))
+    peer.session.respond(stream, head: head, body: [1, 2, 3], trailers: trailers)
+  }
+  #expect(peer.drain().count { $0.kind == .data } == calls)
+}
+
+private let sizes = [64, 128, 192, 256]
+
 @Test func `the small blocks of a session's calls are used again by the next session`() throws {
   let pool = try #require(SessionPool())
-  func answer(_ calls: Int) throws {
-    let peer = Peer(pool: pool)
-    for call in 0..<calls {
-      peer.send(.headers(Int32(1 + 2 * call)), .data(Int32(1 + 2 * call), [1], end: true))
-      let stream = try #require(peer.sink.stream(Int32(1 + 2 * call)))
-      peer.session.respond(stream, head: head, body: [1, 2, 3], trailers: trailers)
-    }
-    #expect(peer.drain().count { $0.kind == .data } == calls)
-  }
-  try answer(20)
-  let spare = [64, 128, 192, 256].map(pool.spareBlocks)
+  let other = Peer(pool: pool)
+  try answer(20, pool)
+  let spare = sizes.map(pool.spareBlocks)
   #expect(spare.allSatisfy { $0 > 0 })
-  for _ in 0..<50 { try answer(20) }
-  #expect([64, 128, 192, 256].map(pool.spareBlocks) == spare, "nothing was taken from malloc, and nothing lost")
+  for _ in 0..<50 { try answer(20, pool) }
+  #expect(sizes.map(pool.spareBlocks) == spare, "nothing was taken from malloc, and nothing lost")
+  _ = other
+}
+
+@Test func `a thread without sessions holds no block`() throws {
+  let pool = try #require(SessionPool())
+  for _ in 0..<2 {
+    try answer(20, pool)
+    #expect(sizes.map(pool.spareBlocks) == [0, 0, 0, 0])
+  }
 }

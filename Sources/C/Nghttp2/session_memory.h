@@ -9,6 +9,7 @@
 struct lk_session_pool {
   struct lk_blocks blocks;
   struct lk_frame_buffers *buffers;
+  size_t sessions;
 };
 static inline struct lk_session_pool *lk_session_pool_new(void) {
   struct lk_session_pool *pool = (struct lk_session_pool *)calloc(1, sizeof *pool);
@@ -29,6 +30,15 @@ struct lk_session_memory {
   struct lk_session_pool *pool;
   void *buffer;
 };
+static inline struct lk_session_memory lk_session_memory_begin(struct lk_session_pool *pool) {
+  struct lk_session_memory memory = {pool, NULL};
+  if (pool) pool->sessions++;
+  return memory;
+}
+// After the last session a thread holds no block: what is not given back then is lost, and a test sees it.
+static inline void lk_session_memory_end(struct lk_session_memory *memory) {
+  if (memory->pool && --memory->pool->sessions == 0) lk_blocks_free(&memory->pool->blocks);
+}
 static inline void *lk_session_malloc(size_t bytes, void *context) {
   struct lk_session_memory *memory = (struct lk_session_memory *)context;
   struct lk_session_pool *pool = memory->pool;

@@ -28,17 +28,15 @@ static void note_range(uintptr_t from, uintptr_t bytes, enum point_name point) {
   ranges[range_count++].point = point;
 }
 
-// nghttp2 takes what a session needs through functions of the program (HTTP2/FrameBuffers). The test names them, as
-// pairs of offset and size in hexadecimal, since the program does not export them.
+// nghttp2 takes what a session needs through a function of the program (HTTP2/SessionPool). The test says where it is,
+// as offset and size in hexadecimal, since the program does not export it.
 static void note_session_memory(uintptr_t program) {
   const char *text = getenv("LATCHKEY_SESSION_MEMORY");
-  while (text && *text) {
-    char *end;
-    uintptr_t offset = strtoull(text, &end, 16), bytes = strtoull(end, &end, 16);
-    if (end == text || bytes == 0) abort();
-    note_range(program + offset, bytes, MEMORY_NGHTTP2);
-    text = *end ? end + 1 : end;
-  }
+  if (!text) return;
+  char *end;
+  uintptr_t offset = strtoull(text, &end, 16), bytes = strtoull(end, &end, 16);
+  if (bytes == 0) abort();
+  note_range(program + offset, bytes, MEMORY_NGHTTP2);
 }
 
 static int note_library(struct dl_phdr_info *info, size_t bytes, void *unused) {
