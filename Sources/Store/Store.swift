@@ -36,8 +36,8 @@ package protocol Store: Sendable {
   /// store untouched and answers `.cancelled`. After `.committed` nothing can undo it.
   func commit(_ change: Change, fate: Fate) async throws -> Outcome
 
-  /// Removes what has expired (pending rows, idempotency records, spent tokens, closed sessions), at most
-  /// `rowsMax` rows of each kind so that callers are not held up; returns how many went.
+  /// Removes what has expired (pending rows, idempotency records, spent tokens, and the sessions that ended before
+  /// today, UTC), at most `rowsMax` rows of each kind so that callers are not held up; returns how many went.
   func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int
 
   /// Ends the backend after the last commit returned. Later calls throw `StoreError.closed`.

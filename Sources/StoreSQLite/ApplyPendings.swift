@@ -131,7 +131,10 @@ extension Writer {
       """
     ).bind(now).bind(rowsMax).run()
     let sessions = try connection.statement(
-      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ends_at <= ? ORDER BY ends_at LIMIT ?)"
+      """
+      DELETE FROM sessions WHERE rowid IN
+        (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day LIMIT ?)
+      """
     ).bind(now).bind(rowsMax).run()
     return pendings + Int(idempotency + spentTokens + sessions)
   }

@@ -6,8 +6,8 @@ extension Writer {
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
         sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
-        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at, ends_day)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?22, ?22 / 86400000)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
@@ -21,10 +21,20 @@ extension Writer {
   func rotate(
     _ id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp
   ) throws(Failure) -> Bool {
-    try connection.statement(
+    // A column that is set is taken out of its index and put back, also where it stays what it was.
+    let isRotatedWithinDay = try connection.statement(
       """
       UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = ?1, rotated_at = ?2, last_used_at = ?2,
         idle_expires_at = ?3, ends_at = min(?3, expires_at)
+      WHERE id = ?4 AND refresh_digest = ?5 AND closed_at IS NULL AND ends_at > ?2
+        AND ends_day = min(?3, expires_at) / 86400000
+      """
+    ).bind(to).bind(at).bind(idleExpiresAt).bind(id).bind(from).runHitsRow()
+    if isRotatedWithinDay { return true }
+    return try connection.statement(
+      """
+      UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = ?1, rotated_at = ?2, last_used_at = ?2,
+        idle_expires_at = ?3, ends_at = min(?3, expires_at), ends_day = min(?3, expires_at) / 86400000
       WHERE id = ?4 AND refresh_digest = ?5 AND closed_at IS NULL AND ends_at > ?2
       """
     ).bind(to).bind(at).bind(idleExpiresAt).bind(id).bind(from).runHitsRow()
@@ -32,7 +42,10 @@ extension Writer {
 
   func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(Failure) {
     _ = try connection.statement(
-      "UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1 WHERE id = ?3 AND closed_at IS NULL"
+      """
+      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
+      WHERE id = ?3 AND closed_at IS NULL
+      """
     ).bind(at).bind(reason).bind(id).runHitsRow()
   }
 
@@ -41,7 +54,7 @@ extension Writer {
   ) throws(Failure) {
     try connection.statement(
       """
-      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1
+      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
       WHERE account_id = ?3 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
       """
     ).bind(at).bind(reason).bind(accountID).bind(except).run()
@@ -52,7 +65,7 @@ extension Writer {
   ) throws(Failure) {
     try connection.statement(
       """
-      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1
+      UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
       WHERE account_id = ?3 AND sign_in_provider_id = ?5 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
       """
     ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()

@@ -5,7 +5,7 @@ import CSQLite
 /// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
 /// guard of `Write` is what keeps a child row from outliving its account.
 enum Migrations {
-  static let steps = [accounts + credentials + sessions + pendings + rest, customTokens, strangers]
+  static let steps = [accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
   /// that a failed or interrupted step leaves the file as the version before it.
@@ -196,6 +196,15 @@ enum Migrations {
 
   private static let customTokens = """
     ALTER TABLE accounts ADD COLUMN custom_token INTEGER NOT NULL DEFAULT 0;
+    """
+
+  /// A refresh puts off the end of its session, and moved it in the index by the millisecond, which cost a page of the
+  /// index far from its own. Within a day it now leaves the index alone.
+  private static let sessionDays = """
+    ALTER TABLE sessions ADD COLUMN ends_day INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET ends_day = ends_at / 86400000;
+    DROP INDEX sessions_by_end;
+    CREATE INDEX sessions_by_end_day ON sessions (ends_day);
     """
 
   /// Rows of an account are counted as 'stranger' or 'account' (`PendingRecord.isStrangers`), with its id.

@@ -58,7 +58,8 @@ def database(tmp_path: Path, serve: Callable[..., Server], simulator: Simulator)
     rows.execute(
         "INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, "
         "audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at, ip_address, user_agent, "
-        "device_id, ends_at) VALUES ('s', 'a', 'web', ?, 0, '', '', '', '', 0, 0, 0, 0, '', '', '', 0)", [DIGEST])
+        "device_id, ends_at, ends_day) "
+        "VALUES ('s', 'a', 'web', ?, 0, '', '', '', '', 0, 0, 0, 0, '', '', '', 0, 0)", [DIGEST])
     rows.commit()
     rows.close()
     return server.database

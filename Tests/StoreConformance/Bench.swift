@@ -84,12 +84,15 @@ extension Bench {
       accountID: accountID, linkedAt: linkedAt)
   }
 
-  func session(_ id: String, of accountID: String, provider: String = "password", refresh: Int = 1) -> SessionRecord {
+  func session(
+    _ id: String, of accountID: String, provider: String = "password", refresh: Int = 1, idleMillis: Int64 = 1000,
+    absoluteMillis: Int64 = 5000
+  ) -> SessionRecord {
     var session = SessionRecord(
       id: id, accountID: accountID, caller: CallerName("shop"), refreshDigest: digest(refresh), authTime: Bench.noon,
       signInProviderID: provider, methods: ["pwd", "otp"], secondFactor: "totp", audience: "shop",
-      createdAt: Bench.noon, idleExpiresAt: Bench.noon.adding(millis: 1000),
-      expiresAt: Bench.noon.adding(millis: 5000))
+      createdAt: Bench.noon, idleExpiresAt: Bench.noon.adding(millis: idleMillis),
+      expiresAt: Bench.noon.adding(millis: absoluteMillis))
     session.claimsJSON = #"{"plan":"gold"}"#
     session.ipAddress = "192.0.2.1"
     session.userAgent = "test/1"

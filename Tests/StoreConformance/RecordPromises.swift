@@ -50,7 +50,7 @@ extension Promise {
         .insertSession(bench.session("closed", of: "ann")), .insertSession(bench.session("open", of: "ann")),
         .closeSession(id: "closed", at: Bench.noon.adding(millis: over), reason: "sign-out"))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 499), rowsMax: 10), 0)
-      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: over), rowsMax: 10), 4)
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: over), rowsMax: 10), 3)
       for (number, isThere) in [(1, false), (2, true)] {
         let facts = try await bench.load {
           $0.pending = bench.digest(number)
@@ -61,16 +61,39 @@ extension Promise {
         try bench.equal(facts.tokenSpent, isThere)
         try bench.equal(facts.pending, nil)
       }
-      try bench.equal(try await bench.loadSession("closed"), nil)
-      try bench.equal(try await bench.loadSession("open"), bench.session("open", of: "ann"))
       try await bench.prepare(.insertPending(bench.pending(2, of: "ann"), limits: one))
     },
-    Promise("a sweep removes sessions past their idle end and completed rows past theirs") { bench in
+    Promise("a sweep removes completed rows past their end") { bench in
       try await bench.prepare(
-        .insertSession(bench.session("s", of: "ann")), .insertPending(bench.pending(1, of: "ann"), limits: .wide),
+        .insertPending(bench.pending(1, of: "ann"), limits: .wide),
         .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 999), rowsMax: 10), 0)
-      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 2)
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 1)
+    },
+    Promise("a sweep removes the sessions that ended before today, for whatever reason") { bench in
+      let (day, soon) = (Int64(86_400_000), Int64(1_000))
+      let tomorrow = Timestamp(millis: (Bench.noon.millis / day + 1) * day)
+      let refreshed = bench.session("refreshed", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)
+      let moved = bench.session("moved", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)
+      try await bench.prepare(
+        .insertSession(bench.session("idle", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)),
+        .insertSession(bench.session("over", of: "ann", idleMillis: 9 * day, absoluteMillis: 2 * soon)),
+        .insertSession(bench.session("closed", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day)),
+        .insertSession(bench.session("open", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day)),
+        .insertSession(refreshed), .insertSession(moved),
+        .closeSession(id: "closed", at: Bench.noon.adding(millis: 1), reason: "sign-out"),
+        .rotateSession(
+          id: "refreshed", from: refreshed.refreshDigest, to: bench.digest(200), at: Bench.noon.adding(millis: 1),
+          idleExpiresAt: tomorrow.adding(millis: -1)),
+        .rotateSession(
+          id: "moved", from: moved.refreshDigest, to: bench.digest(201), at: Bench.noon.adding(millis: 1),
+          idleExpiresAt: tomorrow))
+      try bench.equal(try await bench.store.sweep(at: tomorrow.adding(millis: -1), rowsMax: 10), 0)
+      try bench.equal(try await bench.store.sweep(at: tomorrow, rowsMax: 3), 3)
+      try bench.equal(try await bench.store.sweep(at: tomorrow, rowsMax: 3), 1)
+      for id in ["idle", "over", "closed", "refreshed"] { try bench.equal(try await bench.loadSession(id), nil) }
+      for id in ["open", "moved"] { try bench.equal(try await bench.loadSession(id) != nil, true) }
+      try bench.equal(try await bench.store.sweep(at: tomorrow.adding(millis: day), rowsMax: 3), 1)
     },
     Promise("a sweep takes no more rows of a kind than asked, and the next goes on") { bench in
       for number in 1...5 { try await bench.prepare(.insertIdempotency(bench.idempotency(number))) }

@@ -44,6 +44,22 @@ import Testing
     #expect(counts == ["account ann 1", "caller shop 3", "stranger ann 2"])
   }
 
+  @Test func `sessions that were there before their end was kept by the day are swept as all are`() throws {
+    try Migrations.run(on: connection, steps: Array(Migrations.steps.prefix(3)))
+    let day = 86_400_000
+    for end in [3 * day - 1, 3 * day] {
+      try connection.execute(
+        """
+        INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods,
+          audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at, ip_address, user_agent,
+          device_id, ends_at)
+        VALUES ('s\(end)', 'ann', 'shop', x'00', 0, '', '', '', '', 0, 0, \(end), \(end), '', '', '', \(end))
+        """)
+    }
+    try Migrations.run(on: connection)
+    #expect(try connection.texts("SELECT ends_day FROM sessions ORDER BY ends_day") == ["2", "3"])
+  }
+
   @Test func `a step that fails leaves the file at the version before it`() throws {
     let broken = "INSERT INTO notes VALUES ('new'); CREATE TABLE notes (id TEXT);"
     let refusal = #expect(throws: Failure.self) {
