@@ -269,7 +269,8 @@ final class Connection {
     writeWantsRead = false
     while true {
       if unsentBytes == 0 {
-        out.removeAll(keepingCapacity: out.capacity <= 2 * worker.limits.writeBufferBytes)
+        if out.isEmpty { out = worker.takeWriteBuffer() }
+        out.removeAll(keepingCapacity: true)
         outOffset = 0
         guard session.drain(into: &out, bytesMax: worker.limits.writeBufferBytes) else { return close() }
         if out.isEmpty { break }
@@ -289,6 +290,9 @@ final class Connection {
       case .closed, .failed, .tooManyKeyUpdates: return close()
       }
     }
+    // Who has nothing to say keeps no room for it.
+    worker.giveWriteBuffer(out)
+    out = []
     // Streams that closed while the answers were sent are reported now.
     _ = process(session, callsMax: 0)
     if isBroken || session.isOver || lifeIsOver(session) { return close() }

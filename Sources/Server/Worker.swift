@@ -89,6 +89,7 @@ final class Load: Sendable {
   private var readers = ReadyList<Connection>()
   private var handshakes = ReadyList<Connection>()
   private var undecided: [(Connection, ServerCall, Message)] = []
+  private var writeBuffer: [UInt8] = []
   private var draining = false
   /// Bytes kept for messages that are not whole, of all connections.
   var heldBytes = 0
@@ -253,6 +254,16 @@ final class Load: Sendable {
   }
 
   // MARK: For connections
+
+  /// Room for what is to be written; a connection whose socket takes it all gives it back for the next.
+  func takeWriteBuffer() -> [UInt8] {
+    defer { writeBuffer = [] }
+    return writeBuffer
+  }
+
+  func giveWriteBuffer(_ buffer: [UInt8]) {
+    writeBuffer = buffer.capacity <= 2 * limits.writeBufferBytes ? buffer : []
+  }
 
   func touch(_ connection: Connection) {
     guard !connection.isTouched else { return }

@@ -10,15 +10,16 @@ package struct Options: Sendable {
   /// The same for readers: a reactor must not stand still.
   package var readerBusyMillis: Int32 = 100
   package var writerCacheKiB = 64 * 1024
-  /// Small, because a commit empties a reader's cache anyway; its pages come from the mapping below.
-  package var readerCacheKiB = 4 * 1024
+  /// A commit empties a reader's cache; between two it holds what all look-ups share, the inner pages of the indexes of
+  /// ten million accounts.
+  package var readerCacheKiB = 32 * 1024
   /// How much of the file is read through a memory mapping, shared by all connections.
-  package var mappedBytes: Int64 = 1 << 30
+  package var mappedBytes: Int64 = 2 << 30
   /// Pages in the WAL from which on the writer moves them into the file. A reader looks past every older copy of a page
   /// that the log holds, so a long log costs more than it saves.
   package var checkpointPages: Int32 = 1000
   /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
-  package var waysInCacheBytesMax = 256 << 20
+  package var waysInCacheBytesMax = 512 << 20
   /// How large the file may grow; nil: as large as the disk allows.
   package var pagesMax: Int64?
 

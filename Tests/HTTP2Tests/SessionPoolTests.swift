@@ -42,12 +42,13 @@ private func answer(_ calls: Int, _ pool: SessionPool) throws {
   #expect(peer.drain().count { $0.kind == .data } == calls)
 }
 
-private let sizes = [64, 128, 192, 256]
+private let sizes = [64, 128, 160, 224]
 
 @Test func `the small blocks of a session's calls are used again by the next session`() throws {
   let pool = try #require(SessionPool())
   let other = Peer(pool: pool)
-  try answer(20, pool)
+  // malloc sometimes gives more than it was asked for, which makes a block one of the next size.
+  for _ in 0..<50 { try answer(20, pool) }
   let spare = sizes.map(pool.spareBlocks)
   #expect(spare.allSatisfy { $0 > 0 })
   for _ in 0..<50 { try answer(20, pool) }

@@ -25,14 +25,20 @@ SETTLING_SECONDS = 180
 @dataclass
 class Sample:
     seconds: float
-    resident_mib: float
+    # Its own, and pages of the store's file that it has mapped, which the kernel takes back when it wants to.
+    own_mib: float
+    mapped_mib: float
     descriptors: int
     threads: int
 
 
 def sample(pid: int, begun: float) -> Sample:
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return Sample(time.monotonic() - begun, int(status["VmRSS"].split()[0]) / 1024,
+
+    def mib(name: str) -> float:
+        return int(status[name].split()[0]) / 1024
+
+    return Sample(time.monotonic() - begun, mib("RssAnon"), mib("RssFile"),
                   len(list(Path(f"/proc/{pid}/fd").iterdir())), int(status["Threads"]))
 
 
@@ -51,7 +57,7 @@ def slope_mib_per_hour(samples: list[Sample]) -> float:
     """By least squares."""
     if len(samples) < 2:
         return 0.0
-    fit = statistics.linear_regression([each.seconds for each in samples], [each.resident_mib for each in samples])
+    fit = statistics.linear_regression([each.seconds for each in samples], [each.own_mib for each in samples])
     return fit.slope * 3600
 
 
@@ -73,8 +79,11 @@ def describe(samples: list[Sample], report: dict[str, Any]) -> None:
     first, last = samples[0], samples[-1]
     steady = settled(samples)
     print(f"Samples: {len(samples)} over {last.seconds / 60:.1f} minutes")
-    print(f"Resident memory: {first.resident_mib:.1f} MiB at the start, {last.resident_mib:.1f} MiB at the end, slope "
-          f"{slope_mib_per_hour(steady):+.2f} MiB/hour from {steady[0].seconds:.0f} s on")
+    print(f"Memory of its own: {first.own_mib:.1f} MiB at the start, {last.own_mib:.1f} MiB at the end, slope "
+          f"{slope_mib_per_hour(steady):+.2f} MiB/hour from {steady[0].seconds:.0f} s on, "
+          f"{slope_mib_per_hour(samples[len(samples) // 2:]):+.2f} in the second half")
+    print(f"Pages of the program and the store that are mapped: {first.mapped_mib:.1f} MiB at the start, "
+          f"{last.mapped_mib:.1f} MiB at the end")
     for name in ("descriptors", "threads"):
         values = [getattr(each, name) for each in samples]
         print(f"{name.capitalize()}: {values[0]} at the start, {max(values)} at most, {values[-1]} at the end")
