@@ -24,10 +24,13 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: road)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = [], exporting symbol: String? = nil) -> Target {
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency] = [], without excluded: [String] = [],
+  exporting symbol: String? = nil
+) -> Target {
   .testTarget(
     name: name + "Tests", dependencies: [.byName(name: name)] + dependencies, path: "Tests/\(name)Tests",
-    swiftSettings: swift,
+    exclude: excluded, swiftSettings: swift,
     linkerSettings: symbol.map { [.unsafeFlags(["-Xlinker", "--export-dynamic-symbol=\($0)"])] })
 }
 
@@ -68,37 +71,42 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "Wire", "Reactor", "Tokens", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Client", "Wire", "Reactor", "Tokens", "Import",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
     .executableTarget(
       name: "latchkey-load",
       dependencies: [
-        "Client", "Reactor", "CProtobufC", "Messages",
+        "Client", "Reactor", "Messages",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
       swiftSettings: swift),
     module("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-      "Crypto", "Text", "Store", "StoreSQLite", .product(name: "Logging", package: "swift-log"),
+      "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "Import",
+      .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
-    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"]),
+    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"]),
+    module("Import", ["Tokens", "Crypto", "Encodings"]),
     module("Wire", ["CProtobufC", "Messages"]),
-    module("GRPC"),
+    module("GRPC", ["Encodings"]),
     module("HTTP2", ["CNghttp2"]),
     module("TLS", ["COpenSSL"]),
+    module("Delivery", ["Fetch", "Reactor", "Crypto", "Encodings", "Store"]),
     module("Reactor", ["CLinux"]),
-    module("Identity", ["Store"]),
-    module("Providers", ["Fetch", "Tokens", "Crypto", "Text", "Store"]),
-    module("Fetch", ["CCurl"]),
+    module("Identity", ["Encodings", "Store"]),
+    module("Providers", ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"]),
+    module("Fetch", ["CCurl", "CLinux"]),
     module("Admission", ["Crypto", "Store"]),
-    module("Tokens", ["Crypto"]),
-    module("Crypto", ["COpenSSL", "CSodium"]),
+    module("Tokens", ["Crypto", "Encodings"]),
+    module("Crypto", ["COpenSSL", "CSodium", "CCrypt"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
     module("Store"),
+    module("Encodings"),
     module("StoreSQLite", ["Store", "CSQLite", "CLinux"]),
 
     system("OpenSSL", "openssl"),
@@ -107,6 +115,7 @@ let package = Package(
     system("SQLite", "sqlite3"),
     system("Curl", "libcurl"),
     system("Sodium", "libsodium"),
+    system("Crypt", "libcrypt"),
     system("Idn2", "libidn2"),
     system("Utf8proc", "libutf8proc"),
     .target(name: "CLinux", path: "Sources/C/Linux"),
@@ -115,25 +124,29 @@ let package = Package(
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
     .target(
       name: "Certificates", dependencies: ["Reactor", "CLinux"], path: "Tests/Certificates", swiftSettings: swift),
-    tests("Wire"), tests("GRPC"), tests("HTTP2"), tests("TLS", ["Certificates", "Reactor", "CLinux"]),
-    tests("Reactor", ["CLinux"]),
+    tests("Encodings"), tests("Wire"), tests("GRPC", ["Encodings"]), tests("HTTP2"), tests("Reactor", ["CLinux"]),
+    tests("TLS", ["Certificates", "Reactor", "CLinux"]),
     tests("Client", [
       "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
     ]),
-    tests("Identity", ["Store"]), tests("Providers", ["Fetch", "Tokens", "Crypto", "Store"]), tests("Fetch"),
-    tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto"]), tests("Crypto"), tests("Text"),
+    tests("Identity", ["Encodings", "Store"]),
+    tests("Providers", ["Fetch", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
+    tests("Delivery", ["Fetch", "Reactor", "Crypto", "Encodings", "Store"]),
+    tests("Fetch", ["Reactor"]),
+    tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto", "Encodings"]), tests("Crypto"), tests("Text"),
+    tests("Import", ["Crypto", "Encodings"]),
     tests("StoreSQLite", ["StoreConformance", "Store"], exporting: "fdatasync"),
     tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
       "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",
-      "Store", .product(name: "Logging", package: "swift-log"),
+      "Delivery", "Encodings", "Store", .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     .target(
       name: "FuzzTargets",
       dependencies: [
         "Server", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Crypto", "Text", "Store",
+        "Crypto", "Text", "Encodings", "Store",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),

@@ -2,7 +2,7 @@
 
 # Packages that building takes: the C libraries behind the modules of Sources/C, and the tools that find them.
 build_packages=(
-  libcurl4-openssl-dev libidn2-dev libnghttp2-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev libssl-dev
+  libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev libssl-dev
   libutf8proc-dev pkg-config
 )
 # What the scripts themselves use: certificates, generated code and Python's virtual environments.

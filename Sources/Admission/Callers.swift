@@ -18,19 +18,24 @@ package struct CallerSettings: Sendable {
   /// `package.Service/Method`, `package.Service/*` or `*`.
   package var methods: [String]
   package var mayFetchByEmail: Bool
+  package var mayMerge: Bool
   /// What tokens it may ask for and be shown; the first is what its sessions are issued for.
   package var audiences: [String]
+  /// Where it may have people sent back to by a provider, byte for byte.
+  package var redirectURIs: [String]
 
   package init(
     name: String, san: String = "", apiKeyDigest: Digest? = nil, methods: [String], mayFetchByEmail: Bool = false,
-    audiences: [String]
+    mayMerge: Bool = false, audiences: [String], redirectURIs: [String] = []
   ) {
     self.name = name
     self.san = san
     self.apiKeyDigest = apiKeyDigest
     self.methods = methods
     self.mayFetchByEmail = mayFetchByEmail
+    self.mayMerge = mayMerge
     self.audiences = audiences
+    self.redirectURIs = redirectURIs
   }
 }
 
@@ -41,12 +46,15 @@ package struct Caller: Sendable {
   package let isIdentified: Bool
   package let rights: Rights
   package let mayFetchByEmail: Bool
+  /// Never of a caller without a name.
+  package let mayMerge: Bool
   package let audiences: [String]
+  package let redirectURIs: [String]
 
   /// Who calls a method that asks for no name.
   package static let anyone = Caller(
     name: CallerName("anyone"), isIdentified: false, rights: Rights([], paths: [], isIdentified: false),
-    mayFetchByEmail: false, audiences: [])
+    mayFetchByEmail: false, mayMerge: false, audiences: [], redirectURIs: [])
 }
 
 package enum CallerRefusal: Error, Hashable, Sendable {
@@ -100,7 +108,8 @@ package struct CallerTable: Sendable {
     Caller(
       name: CallerName(settings.name), isIdentified: isIdentified,
       rights: Rights(settings.methods, paths: paths, isIdentified: isIdentified),
-      mayFetchByEmail: settings.mayFetchByEmail, audiences: settings.audiences)
+      mayFetchByEmail: settings.mayFetchByEmail, mayMerge: isIdentified && settings.mayMerge,
+      audiences: settings.audiences, redirectURIs: settings.redirectURIs)
   }
 
   /// The key in `Bearer lk_…`; the scheme's case does not matter (RFC 9110 11.1).

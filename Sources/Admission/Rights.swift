@@ -1,7 +1,9 @@
 /// Which methods a caller may use, by their number in the method table.
 package struct Rights: Sendable {
   /// Never within reach of a caller that did not say who it is, whatever configuration grants.
-  package static let identifiedOnly = ["latchkey.v1.AdminService/"]
+  package static let identifiedOnly = [
+    "latchkey.v1.AdminService/", "latchkey.v1.EventService/", "latchkey.v1.AccountService/Merge",
+  ]
 
   private let allowed: [Bool]
 

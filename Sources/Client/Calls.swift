@@ -35,11 +35,17 @@ final class OpenCall {
   var reader: AnswerReader
   let deadlineMillis: Int64
   let completion: (CallResult) -> Void
+  /// Of a call whose answer is a stream.
+  let onMessage: ((Message) -> Void)?
   var hasHead = false
 
-  init(_ reader: AnswerReader, deadlineMillis: Int64, _ completion: @escaping (CallResult) -> Void) {
+  init(
+    _ reader: AnswerReader, deadlineMillis: Int64, onMessage: ((Message) -> Void)?,
+    _ completion: @escaping (CallResult) -> Void
+  ) {
     self.reader = reader
     self.deadlineMillis = deadlineMillis
+    self.onMessage = onMessage
     self.completion = completion
   }
 }

@@ -1,4 +1,4 @@
-internal import GRPC
+package import GRPC
 internal import HTTP2
 internal import Reactor
 internal import TLS
@@ -60,8 +60,10 @@ public final class Connection {
   // MARK: Calls
 
   /// Begins a call with a message behind its frame head. The completion runs once, never before this returns.
+  /// - Parameter onMessage: given each message of an answer that is a stream; nil: the answer is one message.
   package func begin(
-    _ head: CallHead, frame: [UInt8], _ completion: @escaping (CallResult) -> Void
+    _ head: CallHead, frame: [UInt8], onMessage: ((Message) -> Void)? = nil,
+    _ completion: @escaping (CallResult) -> Void
   ) -> CallID? {
     guard isUsable, let stream = session.request(head.fields, body: frame) else {
       let status = Status(.unavailable, "the connection takes no more calls")
@@ -70,7 +72,8 @@ public final class Connection {
     }
     let deadline = head.timeoutMillis.map { driver.reactor.nowMillis + $0 } ?? .max
     stream.call = OpenCall(
-      AnswerReader(messageBytesMax: endpoint.settings.answerBytesMax), deadlineMillis: deadline, completion)
+      AnswerReader(messageBytesMax: endpoint.settings.answerBytesMax, streams: onMessage != nil),
+      deadlineMillis: deadline, onMessage: onMessage, completion)
     if deadline < deadlineMillis { armDeadline(deadline) }
     driver.touch(self)
     return CallID(streamID: stream.id)
@@ -293,6 +296,7 @@ public final class Connection {
       stream.headers.forEach { call.reader.field(name: $0, value: $1) }
     }
     if let fault = call.reader.received(stream.takeBody()) { return abandon(stream, fault) }
+    if let onMessage = call.onMessage { for message in call.reader.takeMessages() { onMessage(message) } }
     if stream.ended {
       stream.trailers.forEach { call.reader.field(name: $0, value: $1) }
       stream.call = nil

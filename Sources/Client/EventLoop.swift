@@ -25,6 +25,9 @@ public final class EventLoop {
   /// Monotonic milliseconds, read once a turn.
   public var nowMillis: Int64 { driver.reactor.nowMillis }
 
+  /// Runs `body` once what runs now has ended.
+  func later(_ body: @escaping () -> Void) { driver.later(body) }
+
   /// Runs `body` once, in so many milliseconds at the earliest.
   public func after(millis: Int64, _ body: @escaping () -> Void) { driver.after(millis: millis, body) }
 

@@ -8,8 +8,11 @@ internal import Wire
 /// where it failed.
 @safe public final class Stub {
   public enum Service: Sendable, CaseIterable {
-    case auth, account, session, admin, health
+    case auth, account, session, providerFlow, admin, health
   }
+
+  /// What the generated functions take first. Named here, so that who calls them needs no protobuf-c of his own.
+  public typealias ServicePointer = UnsafeMutablePointer<ProtobufCService>
 
   /// What stands behind `service` in memory, so that the generated code finds its way back here.
   @safe private struct Form {
@@ -46,7 +49,7 @@ internal import Wire
   deinit { unsafe form.deallocate() }
 
   /// Lives as long as the stub, which calls that are under way keep alive.
-  public var service: UnsafeMutablePointer<ProtobufCService> {
+  public var service: ServicePointer {
     unsafe UnsafeMutableRawPointer(form).assumingMemoryBound(to: ProtobufCService.self)
   }
 
@@ -109,6 +112,10 @@ extension Stub.Service {
     case .session:
       var form = unsafe Latchkey__V1__SessionService_Service()
       unsafe latchkey__v1__session_service__init(&form, nil)
+      return unsafe form.base.descriptor
+    case .providerFlow:
+      var form = unsafe Latchkey__V1__ProviderFlowService_Service()
+      unsafe latchkey__v1__provider_flow_service__init(&form, nil)
       return unsafe form.base.descriptor
     case .admin:
       var form = unsafe Latchkey__V1__AdminService_Service()

@@ -74,17 +74,23 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
 /// HMAC with SHA-256 under one key, which is taken in once. Only ever copied, so any thread may use it.
 @safe package final class HMACKey: Sendable {
   private nonisolated(unsafe) let context: OpaquePointer
+  private let byteCount: Int
 
-  package init(_ key: Secret) {
-    let context = unsafe key.withPointer { unsafe lk_hmac_keyed(Algorithms.hmacSHA256, $0, $1) }
+  package convenience init(_ key: Secret) {
+    unsafe self.init(key, Algorithms.hmacSHA256, byteCount: HashFunction.sha256.byteCount)
+  }
+
+  init(_ key: Secret, _ template: OpaquePointer, byteCount: Int) {
+    let context = unsafe key.withPointer { unsafe lk_hmac_keyed(template, $0, $1) }
     guard let context = unsafe context else { preconditionFailure("no memory for an HMAC key") }
     unsafe self.context = unsafe context
+    self.byteCount = byteCount
   }
 
   deinit { unsafe EVP_MAC_CTX_free(context) }
 
   package func code(of bytes: [UInt8]) -> [UInt8] {
-    var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
+    var out = [UInt8](repeating: 0, count: byteCount)
     let failure = unsafe lk_hmac(context, bytes, bytes.count, &out, out.count)
     precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
     return out
@@ -93,6 +99,13 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
 
 /// For a key that is used once.
 package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] { HMACKey(key).code(of: bytes) }
+
+/// For the signatures of OAuth 1.0a, which know no younger method with a shared secret (RFC 5849, 3.4.2), and for
+/// one-time passwords, since authenticator programs have no other algorithm in common (RFC 4226). As a MAC it is
+/// unbroken; as a digest SHA-1 is not, so `HashFunction` does not have it.
+package func hmacSHA1(key: Secret, _ bytes: [UInt8]) -> [UInt8] {
+  unsafe HMACKey(key, Algorithms.hmacSHA1, byteCount: 20).code(of: bytes)
+}
 
 /// Whether two byte strings are equal, in a time that depends only on their lengths.
 package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
@@ -108,8 +121,9 @@ enum Algorithms {
   nonisolated(unsafe) static let sha512 = unsafe required(EVP_MD_fetch(nil, "SHA512", nil))
   nonisolated(unsafe) static let aes256GCM = unsafe required(EVP_CIPHER_fetch(nil, "AES-256-GCM", nil))
   nonisolated(unsafe) static let hmacSHA256 = unsafe required(lk_hmac_template("SHA256"))
+  nonisolated(unsafe) static let hmacSHA1 = unsafe required(lk_hmac_template("SHA1"))
 
-  private static func required(_ implementation: OpaquePointer?) -> OpaquePointer {
+  static func required(_ implementation: OpaquePointer?) -> OpaquePointer {
     guard let implementation = unsafe implementation else {
       preconditionFailure("libcrypto lacks an algorithm that every build of it has")
     }

@@ -50,4 +50,4 @@ package struct PasswordHasher: Sendable {
 }
 
 /// libsodium chooses its implementation for this processor before anything else of it is called.
-private let sodiumIsReady = sodium_init() >= 0
+let sodiumIsReady = sodium_init() >= 0

@@ -39,6 +39,15 @@ package final class PrivateKey: Sendable {
     _ = try PublicKey(components)
   }
 
+  /// From a PEM file (RFC 7468): PKCS#8 as providers hand it out, or the older forms of OpenSSL. One that is encrypted
+  /// is refused, since nobody could be asked for its passphrase.
+  package convenience init(pem: Secret) throws(CryptoError) {
+    let pointer = unsafe pem.withPointer { bytes, count in unsafe lk_private_key_from_pem(bytes, count) }
+    guard let pointer = unsafe pointer else { throw .unusableKey(.malformed) }
+    try unsafe self.init(pointer)
+    _ = try PublicKey(components)
+  }
+
   package func pkcs8() throws(CryptoError) -> Secret {
     var count = 0
     guard let bytes = unsafe lk_private_key_to_pkcs8(handle.pointer, &count) else { throw .outOfMemory }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// Key bytes in memory of their own, wiped when the last owner lets go. Its description shows nothing, it cannot be
-/// compared or encoded, and the bytes are reachable only inside this module.
+/// compared or encoded, and outside this module the bytes are reachable only where they are asked for by name.
 @safe
 package final class Secret: Sendable {
   package let count: Int
@@ -38,6 +38,11 @@ package final class Secret: Sendable {
     unsafe secret.memory.initialize(repeating: 0, count: count)
     try unsafe fill(secret.memory)
     return secret
+  }
+
+  /// The text of a secret that is shared with somebody, to be sent to them; a copy that nobody wipes. Keys have none.
+  package var revealed: String {
+    unsafe String(decoding: UnsafeBufferPointer(start: memory, count: count), as: UTF8.self)
   }
 
   /// The pointer is good for the length of the call.

@@ -13,6 +13,14 @@ enum AddressRule {
     }
   }
 
+  static func isLoopback(_ address: [UInt8]) -> Bool {
+    switch address.count {
+    case 4: address[0] == 127
+    case 16: address == [UInt8](repeating: 0, count: 15) + [1]
+    default: false
+    }
+  }
+
   private static func isPublic6(_ address: [UInt8]) -> Bool {
     // Both forms carry an IPv4 address to its own destination (RFC 4291, 2.5.5.2; RFC 6052, 2.1).
     if mapped.contains(address) || translated.contains(address) { return isPublic(Array(address[12...])) }

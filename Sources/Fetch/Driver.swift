@@ -1,82 +1,90 @@
 import CCurl
-import Glibc
 
-/// Everything that the fetching thread does. Made by the fetcher, then touched by that thread alone.
-@safe final class Driver {
-  let inbox: Inbox
-  private let settings: FetchSettings
+/// One thread's share of the fetching: a libcurl multi handle that is turned by the thread's own epoll.
+///
+/// libcurl says which sockets and which moment it waits for; `Poll` watches them, and the thread watches `descriptor`
+/// and calls `turn` when it can be read. Nothing here waits: names are resolved on threads of libcurl's, which tell of
+/// their end by a socket like any other. Made, turned and closed on one thread, in a process that ignores SIGPIPE.
+@safe package final class FetchDriver {
+  private let fetcher: CurlFetcher
+  private let inbox: Inbox
+  private let poll: Poll
   private let multi: UnsafeMutableRawPointer
-  /// In the order they came; held back while their host is busy.
-  private var waiting: [Request] = []
   /// By address of the easy handle, which is what libcurl names a finished transfer by.
   private var active: [UInt: Transfer] = [:]
 
-  init?(_ settings: FetchSettings) {
-    guard let made = unsafe curl_multi_init() else { return nil }
-    // Shared with every caller for curl_multi_wakeup alone, the one call that libcurl allows from any thread.
-    nonisolated(unsafe) let multi = unsafe made
-    self.settings = settings
+  init?(_ fetcher: CurlFetcher, _ inbox: Inbox) {
+    guard let poll = Poll(wake: inbox.wakeDescriptor), let multi = unsafe curl_multi_init() else { return nil }
+    self.fetcher = fetcher
+    self.inbox = inbox
+    self.poll = poll
     unsafe self.multi = multi
-    unsafe inbox = Inbox(waking: multi)
+    inbox.adoptCurrentThread()
+    guard configure() else { return nil }
   }
 
   deinit {
-    inbox.forgetHandle()
+    close()
     unsafe curl_multi_cleanup(multi)
   }
 
-  func run() {
-    blockSignals()
-    while true {
-      let news = inbox.take()
-      waiting += news.requests
-      if news.closing { break }
-      startWhatMay()
-      inbox.report(heldBack: waiting.count)
-      var running: Int32 = 0
-      if unsafe curl_multi_perform(multi, &running) != CURLM_OK { abandon(.unreachable("libcurl failed")) }
-      collect()
-      if !waiting.isEmpty && startable() != nil { continue }
-      unsafe curl_multi_poll(multi, nil, 0, pollMillis(), nil)
+  private func configure() -> Bool {
+    // Unretained: the multi handle is gone before the poll is.
+    let context = unsafe Unmanaged.passUnretained(poll).toOpaque()
+    let connectionsMax = fetcher.settings.limits.connectionsKeptMax
+    return unsafe latchkey_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connectionsMax) == CURLM_OK
+      && latchkey_curl_multi_set_callbacks(
+        multi, context,
+        { _, socket, wish, context, _ in
+          unsafe FetchDriver.poll(context).watch(socket, wish)
+          return 0
+        },
+        { _, millis, context in
+          unsafe FetchDriver.poll(context).setAlarm(millis: millis)
+          return 0
+        }) == CURLM_OK
+  }
+
+  @unsafe private static func poll(_ context: UnsafeMutableRawPointer?) -> Poll {
+    guard let context = unsafe context else { preconditionFailure("libcurl hands back the context it was given") }
+    return unsafe Unmanaged<Poll>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  /// Can be read when `turn` has something to do.
+  package var descriptor: Int32 { poll.descriptor }
+
+  /// Nothing is under way here.
+  package var isIdle: Bool { active.isEmpty && inbox.isEmpty }
+
+  /// Everything that can be done now.
+  package func turn() {
+    for event in poll.take() {
+      switch event {
+      case .woken: for exchange in inbox.take() { start(exchange) }
+      case .alarm: act(CURL_SOCKET_TIMEOUT, 0)
+      case .socket(let socket, let flags): act(socket, flags)
+      }
     }
+    collect()
+  }
+
+  /// Ends what is under way with `.closed`, and takes no more.
+  package func close() {
+    fetcher.closeInbox(inbox)
     abandon(.closed)
-    for request in waiting { request.continuation.resume(throwing: FetchError.closed) }
   }
 
-  /// Signals are for the thread that waits for them, and writing to a closed connection is an error here, no SIGPIPE.
-  private func blockSignals() {
-    var all = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
-  }
-
-  /// libcurl shortens the wait to its own timers; only those held back have a deadline that it does not know.
-  private func pollMillis() -> Int32 {
-    guard let first = waiting.first else { return 60_000 }
-    let left = first.deadline - ContinuousClock.now
-    return Int32(clamping: max(1, Int(left / .milliseconds(1)) + 1))
-  }
-
-  private func startable() -> Int? {
-    waiting.firstIndex { request in
-      active.values.count { $0.request.target.host == request.target.host } < settings.perHostMax
+  private func act(_ socket: curl_socket_t, _ flags: Int32) {
+    var running: Int32 = 0
+    if unsafe curl_multi_socket_action(multi, socket, flags, &running) != CURLM_OK {
+      abandon(.unreachable("libcurl failed"))
     }
   }
 
-  private func startWhatMay() {
-    let now = ContinuousClock.now
-    while let first = waiting.first, first.deadline <= now {
-      waiting.removeFirst()
-      first.continuation.resume(throwing: FetchError.timedOut)
-    }
-    while let index = startable() { start(waiting.remove(at: index), now: now) }
-  }
-
-  private func start(_ request: Request, now: ContinuousClock.Instant) {
-    let timeMillis = max(1, Int((request.deadline - now) / .milliseconds(1)))
-    guard let transfer = Transfer(request, settings, timeMillis: timeMillis),
+  private func start(_ exchange: Exchange) {
+    guard let transfer = Transfer(exchange, fetcher.settings),
       unsafe curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
-    else { return request.continuation.resume(throwing: FetchError.unreachable("libcurl refused the transfer")) }
+    else { return fetcher.ended(exchange, .failure(.unreachable("libcurl refuses the transfer")), .unknown) }
     unsafe active[UInt(bitPattern: transfer.easy)] = transfer
   }
 
@@ -89,15 +97,16 @@ import Glibc
       guard let transfer = active.removeValue(forKey: UInt(bitPattern: easy)) else { continue }
       let result = transfer.result(code)
       unsafe curl_multi_remove_handle(multi, easy)
-      transfer.request.continuation.resume(with: result.mapError { $0 as any Error })
+      fetcher.ended(transfer.exchange, result, transfer.end(result))
     }
   }
 
   private func abandon(_ reason: FetchError) {
-    for transfer in active.values {
-      unsafe curl_multi_remove_handle(multi, transfer.easy)
-      transfer.request.continuation.resume(throwing: reason)
-    }
+    let abandoned = active.values
     active = [:]
+    for transfer in abandoned {
+      unsafe curl_multi_remove_handle(multi, transfer.easy)
+      fetcher.ended(transfer.exchange, .failure(reason), .unknown)
+    }
   }
 }

@@ -4,47 +4,57 @@ import Glibc
 /// One transfer: its easy handle and what libcurl's callbacks gather. The callbacks touch this object only, never the
 /// driver, which is in the middle of a call on the multi handle then.
 @safe final class Transfer {
-  let request: Request
+  let exchange: Exchange
   let easy: UnsafeMutableRawPointer
-  private let bodyBytesMax: Int
+  private let limits: FetchLimits
   private let mayBePrivate: Bool
+  private let timeMillis: Int
+  private var fieldLines: UnsafeMutablePointer<curl_slist>?
   private var body: [UInt8] = []
   private var headBytes = 0
+  /// Of a mail, what libcurl has taken.
+  private var sentBytes = 0
   private var overflowed = false
   private var addressRefused = false
 
-  /// libcurl bounds a line of the head, not the head.
-  private static let headBytesMax = 32 * 1024
-
   /// nil: libcurl refused an option, as it does where it is built without what the option needs.
-  init?(_ request: Request, _ settings: FetchSettings, timeMillis: Int) {
+  init?(_ exchange: Exchange, _ settings: FetchSettings) {
     guard let easy = unsafe curl_easy_init() else { return nil }
-    self.request = request
+    self.exchange = exchange
     unsafe self.easy = easy
-    bodyBytesMax = settings.bodyBytesMax
-    mayBePrivate = settings.privateHosts.contains(request.target.host)
-    guard configure(settings, timeMillis: timeMillis) else { return nil }
+    limits = settings.limits
+    mayBePrivate = settings.privateHosts.contains(exchange.order.target.host)
+    timeMillis = max(1, Int((exchange.deadline - .now) / .milliseconds(1)))
+    guard configure(settings), setRequest() else { return nil }
   }
 
-  deinit { unsafe curl_easy_cleanup(easy) }
+  deinit {
+    unsafe curl_easy_cleanup(easy)
+    unsafe curl_slist_free_all(fieldLines)
+  }
 
-  private func configure(_ settings: FetchSettings, timeMillis: Int) -> Bool {
+  private func configure(_ settings: FetchSettings) -> Bool {
     let numbers: [(CURLoption, Int)] = [
       (CURLOPT_FOLLOWLOCATION, 0),
       (CURLOPT_SSL_VERIFYPEER, 1),
       (CURLOPT_SSL_VERIFYHOST, 2),
       (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
+      // One fetch at a time on a connection: a stream that stands still holds up none beside it.
+      (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
       (CURLOPT_TIMEOUT_MS, timeMillis),
       (CURLOPT_NOSIGNAL, 1),
       // A name server that hangs must not hold the thread: without this, removing a transfer joins its resolver.
       (CURLOPT_QUICK_EXIT, 1),
     ]
-    var texts: [(CURLoption, String)] = [
-      (CURLOPT_URL, request.target.url),
-      (CURLOPT_PROTOCOLS_STR, "https"),
+    var texts: [(CURLoption, String?)] = [
+      (CURLOPT_URL, exchange.order.target.url),
+      (CURLOPT_PROTOCOLS_STR, exchange.order.mail == nil ? "https" : "smtp,smtps"),
       // A proxy from the environment would hide the true address from the open-socket callback.
       (CURLOPT_PROXY, ""),
       (CURLOPT_USERAGENT, settings.userAgent),
+      // The system's folder of authorities would be trusted beside the file. And authorities that come from a file
+      // alone are parsed once a day, not for each connection.
+      (CURLOPT_CAPATH, nil),
     ]
     if let caFile = settings.caFile { texts.append((CURLOPT_CAINFO, caFile)) }
     return numbers.allSatisfy { unsafe latchkey_curl_set_long(easy, $0.0, $0.1) == CURLE_OK }
@@ -52,9 +62,48 @@ import Glibc
       && setBodyLimit() == CURLE_OK && setCallbacks() == CURLE_OK
   }
 
+  private func setRequest() -> Bool {
+    for line in exchange.order.fieldLines {
+      // nil leaves the list as it was.
+      guard let longer = unsafe curl_slist_append(fieldLines, line) else { return false }
+      unsafe fieldLines = longer
+    }
+    if let mail = exchange.order.mail { return setMail(mail) }
+    guard unsafe latchkey_curl_set_fields(easy, fieldLines) == CURLE_OK else { return false }
+    guard let body = exchange.order.body else { return true }
+    return unsafe latchkey_curl_set_body(easy, body, body.count) == CURLE_OK
+  }
+
+  private func setMail(_ mail: MailRequest) -> Bool {
+    var texts = [(CURLOPT_MAIL_FROM, "<\(mail.sender)>")]
+    if !mail.password.isEmpty { texts += [(CURLOPT_USERNAME, mail.user), (CURLOPT_PASSWORD, mail.password)] }
+    let security = mail.security == .none ? CURLUSESSL_NONE : CURLUSESSL_ALL
+    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+    return unsafe texts.allSatisfy { unsafe latchkey_curl_set_string(easy, $0.0, $0.1) == CURLE_OK }
+      && latchkey_curl_set_long(easy, CURLOPT_USE_SSL, Int(security.rawValue)) == CURLE_OK
+      && latchkey_curl_set_long(easy, CURLOPT_UPLOAD, 1) == CURLE_OK
+      // Leaving a relay that has fallen silent must not hold the thread longer than a mail may.
+      && latchkey_curl_set_long(easy, CURLOPT_SERVER_RESPONSE_TIMEOUT, max(1, limits.totalTimeMillis / 1_000))
+        == CURLE_OK
+      && latchkey_curl_set_size(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(mail.bytes.count)) == CURLE_OK
+      && latchkey_curl_set_mail(
+        easy, fieldLines, context,
+        { bytes, size, count, context in
+          unsafe Transfer.at(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+        }) == CURLE_OK
+  }
+
+  @unsafe private func give(_ place: UnsafeMutableRawBufferPointer) -> Int {
+    guard let mail = exchange.order.mail else { return 0 }
+    let part = mail.bytes[sentBytes...].prefix(place.count)
+    unsafe place.copyBytes(from: part)
+    sentBytes += part.count
+    return part.count
+  }
+
   /// Ends a transfer that announces too much before its body is read.
   private func setBodyLimit() -> CURLcode {
-    unsafe latchkey_curl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(bodyBytesMax))
+    unsafe latchkey_curl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limits.answerBodyBytesMax))
   }
 
   private func setCallbacks() -> CURLcode {
@@ -77,12 +126,12 @@ import Glibc
   /// Any count but the one received ends the transfer.
   private func countHead(_ count: Int) -> Int {
     headBytes += count
-    overflowed = overflowed || headBytes > Transfer.headBytesMax
+    overflowed = overflowed || headBytes > limits.answerHeadBytesMax
     return overflowed ? 0 : count
   }
 
   @unsafe private func append(_ bytes: UnsafeRawBufferPointer) -> Int {
-    overflowed = overflowed || body.count + bytes.count > bodyBytesMax
+    overflowed = overflowed || body.count + bytes.count > limits.answerBodyBytesMax
     guard !overflowed else { return 0 }
     unsafe body.append(contentsOf: bytes)
     return bytes.count
@@ -92,7 +141,7 @@ import Glibc
     guard let address = unsafe address else { return CURL_SOCKET_BAD }
     var bytes = [UInt8](repeating: 0, count: 16)
     let length = unsafe latchkey_curl_address(address, &bytes)
-    guard mayBePrivate || AddressRule.isPublic(Array(bytes.prefix(Int(length)))) else {
+    guard mayConnect(to: Array(bytes.prefix(Int(length)))) else {
       addressRefused = true
       return CURL_SOCKET_BAD
     }
@@ -100,7 +149,22 @@ import Glibc
       address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
   }
 
+  private func mayConnect(to address: [UInt8]) -> Bool {
+    if exchange.order.mail?.security == MailRequest.Security.none { return AddressRule.isLoopback(address) }
+    return mayBePrivate || AddressRule.isPublic(address)
+  }
+
+  /// Of a mail: what the relay said about it is an answer, whether it took it or not. What it said before is not.
+  private func mailResult(_ code: CURLcode) -> Result<FetchedBody, FetchError> {
+    if code == CURLE_OK { return .success(FetchedBody(status: 250, bytes: [])) }
+    let status = unsafe latchkey_curl_status(easy)
+    let isAboutIt = code == CURLE_SEND_ERROR || (code == CURLE_WEIRD_SERVER_REPLY && sentBytes > 0)
+    guard isAboutIt, 400..<600 ~= status else { return .failure(failure(code)) }
+    return .success(FetchedBody(status: status, bytes: []))
+  }
+
   func result(_ code: CURLcode) -> Result<FetchedBody, FetchError> {
+    if exchange.order.mail != nil { return mailResult(code) }
     guard code == CURLE_OK else { return .failure(failure(code)) }
     let status = unsafe latchkey_curl_status(easy)
     guard !(300..<400).contains(status) else { return .failure(.redirected) }
@@ -123,10 +187,23 @@ import Glibc
     return values.joined(separator: ",")
   }
 
+  /// What the result says about the provider. A fetch that had waited most of its time away says nothing by being late.
+  func end(_ result: Result<FetchedBody, FetchError>) -> Breaker.End {
+    switch result {
+    case .success(let answer): answer.status < 500 || exchange.order.mail != nil ? .answered : .failed
+    case .failure(.timedOut): timeMillis < limits.totalTimeMillis / 2 ? .unknown : .failed
+    // It did answer. What one person's token can bring about must shut nobody else out.
+    case .failure(.tooLarge), .failure(.redirected): .answered
+    case .failure: .failed
+    }
+  }
+
   private func failure(_ code: CURLcode) -> FetchError {
     switch code {
     case _ where overflowed: .tooLarge
     case CURLE_FILESIZE_EXCEEDED: .tooLarge
+    // libcurl's word for a line of the head past 100 KiB; where memory lacks, nobody lives to hear it.
+    case CURLE_OUT_OF_MEMORY: .tooLarge
     case CURLE_OPERATION_TIMEDOUT: .timedOut
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE: .untrusted
     case CURLE_COULDNT_CONNECT where addressRefused: .refusedAddress

@@ -1,3 +1,5 @@
+import Encodings
+
 /// What a call came to, as its client sees it.
 package struct Answer: Sendable {
   package var status: Status
@@ -10,8 +12,10 @@ package struct Answer: Sendable {
   }
 }
 
-/// A unary call from its client's end: the answer's fields and bytes come in, and its end says what it came to.
+/// A call from its client's end: the answer's fields and bytes come in, and its end says what it came to. Of a call
+/// that streams its messages are taken as they come.
 package struct AnswerReader {
+  private let streams: Bool
   private var framing: Framing
   private var messages: [Message] = []
   private var httpStatus = 0
@@ -21,7 +25,16 @@ package struct AnswerReader {
   private var details: [UInt8]?
   private var pushback: [UInt8]?
 
-  package init(messageBytesMax: Int) { framing = Framing(bytesMax: messageBytesMax) }
+  package init(messageBytesMax: Int, streams: Bool = false) {
+    self.streams = streams
+    framing = Framing(bytesMax: messageBytesMax)
+  }
+
+  /// Those that are whole now, each once.
+  package mutating func takeMessages() -> [Message] {
+    defer { messages = [] }
+    return messages
+  }
 
   /// A field of the answer's head or of its trailers. The status of a head is overruled by that of trailers.
   package mutating func field(name: Span<UInt8>, value: Span<UInt8>) {
@@ -45,7 +58,8 @@ package struct AnswerReader {
       return nil
     }
     if let refusal = framing.append(bytes, into: &messages) { return refusal.status }
-    return messages.count > 1 ? Status(.unimplemented, "a unary call has one answer, and a second came") : nil
+    guard messages.count > 1, !streams else { return nil }
+    return Status(.unimplemented, "a unary call has one answer, and a second came")
   }
 
   /// The server ended the stream.
@@ -53,6 +67,7 @@ package struct AnswerReader {
     guard let code = grpcStatus.map(AnswerReader.code) else { return Answer(status: statusWithoutGRPC) }
     guard code == .ok else { return Answer(status: status(code)) }
     if framing.isInsideMessage { return Answer(status: Status(.internal, "the answer ends inside a message")) }
+    if streams { return Answer(status: Status(.ok)) }
     // The status document has UNIMPLEMENTED for any other number of messages than one.
     guard let message = messages.first else {
       return Answer(status: Status(.unimplemented, "a unary call has one answer, and none came"))

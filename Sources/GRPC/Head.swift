@@ -1,3 +1,5 @@
+import Encodings
+
 /// What the header block of a request says, as far as the server looks.
 package struct RequestHead: Sendable {
   /// `/package.Service/Method`.

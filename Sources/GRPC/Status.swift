@@ -1,3 +1,5 @@
+import Encodings
+
 /// How a call ended.
 package struct Status: Hashable, Sendable {
   /// The codes that the library itself may produce (doc/statuscodes.md). Those that only the application may are

@@ -12,6 +12,8 @@ package struct SessionGrant: Hashable, Sendable {
   package var account: AccountState
   package var isNewAccount = false
   package var userInfo: UserInfo?
+  /// Of the provider whose credential the call presented.
+  package var tokens: ProviderTokens?
   /// Ways in that this call revoked because nobody had proved them.
   package var revokedProviderIDs: [String] = []
 
@@ -54,12 +56,13 @@ package struct AccountExists: Hashable, Sendable {
   package var handle: String
   package var expiresAt: Timestamp
   package var userInfo: UserInfo?
+  package var tokens: ProviderTokens?
   package var reason: Reason
   package var canClaimAddress: Bool
 
   package init(
     email: String, providerIDs: [String], methods: [String], handle: String, expiresAt: Timestamp,
-    userInfo: UserInfo? = nil, reason: Reason = .none, canClaimAddress: Bool = false
+    userInfo: UserInfo? = nil, tokens: ProviderTokens? = nil, reason: Reason = .none, canClaimAddress: Bool = false
   ) {
     self.email = email
     self.providerIDs = providerIDs
@@ -67,6 +70,7 @@ package struct AccountExists: Hashable, Sendable {
     self.handle = handle
     self.expiresAt = expiresAt
     self.userInfo = userInfo
+    self.tokens = tokens
     self.reason = reason
     self.canClaimAddress = canClaimAddress
   }
@@ -76,11 +80,13 @@ package struct CredentialInUse: Hashable, Sendable {
   package var email: String?
   package var handle: String
   package var expiresAt: Timestamp
+  package var tokens: ProviderTokens?
 
-  package init(email: String?, handle: String, expiresAt: Timestamp) {
+  package init(email: String?, handle: String, expiresAt: Timestamp, tokens: ProviderTokens? = nil) {
     self.email = email
     self.handle = handle
     self.expiresAt = expiresAt
+    self.tokens = tokens
   }
 }
 
@@ -89,12 +95,17 @@ package struct SecondFactorRequired: Hashable, Sendable {
   package var factors: [FactorRecord]
   package var expiresAt: Timestamp
   package var userInfo: UserInfo?
+  package var tokens: ProviderTokens?
 
-  package init(handle: String, factors: [FactorRecord], expiresAt: Timestamp, userInfo: UserInfo? = nil) {
+  package init(
+    handle: String, factors: [FactorRecord], expiresAt: Timestamp, userInfo: UserInfo? = nil,
+    tokens: ProviderTokens? = nil
+  ) {
     self.handle = handle
     self.factors = factors
     self.expiresAt = expiresAt
     self.userInfo = userInfo
+    self.tokens = tokens
   }
 }
 

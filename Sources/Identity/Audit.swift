@@ -10,7 +10,30 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// A sign-in asserted an address that another account owns; the account was left as it was (S1).
   case addressOwnedElsewhere = "ADDRESS_OWNED_ELSEWHERE"
   case deleted = "DELETED"
+  /// A session was opened by a credential, beside whatever else the same sign-in did.
+  case signedIn = "SIGNED_IN"
+  case signedOut = "SIGNED_OUT"
+  case reauthenticated = "REAUTHENTICATED"
   case refreshReplayed = "REFRESH_REPLAYED"
+  /// The account's person, or an administrator, ended every session of it.
+  case sessionsRevoked = "SESSIONS_REVOKED"
+  case factorEnrolled = "FACTOR_ENROLLED"
+  case factorWithdrawn = "FACTOR_WITHDRAWN"
+  case emailChanged = "EMAIL_CHANGED"
+  case passwordChanged = "PASSWORD_CHANGED"
+  /// Of the survivor; names the account that was closed.
+  case merged = "MERGED"
+  /// An anonymous account that nobody used any more.
+  case idleRemoved = "IDLE_REMOVED"
+  case disabled = "DISABLED"
+  case enabled = "ENABLED"
+  case customClaimsChanged = "CUSTOM_CLAIMS_CHANGED"
+  case imported = "ACCOUNT_IMPORTED"
+  /// Of all accounts, their password hashes included.
+  case exported = "ACCOUNTS_EXPORTED"
+  case emailVerified = "EMAIL_VERIFIED"
+  case emailReverted = "EMAIL_REVERTED"
+  case passwordReset = "PASSWORD_RESET"
 }
 
 /// What a decision wants to be remembered; `Environment.audit` gives it its id, time and caller.
@@ -29,9 +52,13 @@ package struct AuditNote: Hashable, Sendable {
 
 extension Environment {
   package func audit(_ note: AuditNote, call: CallFacts, now: Timestamp) -> Write {
+    audit(note, caller: call.caller, now: now)
+  }
+
+  func audit(_ note: AuditNote, caller: CallerName, now: Timestamp) -> Write {
     .appendAudit(
       AuditRecord(
-        id: ids.audit(at: now), at: now, accountID: note.accountID, event: note.event.rawValue, caller: call.caller,
+        id: ids.audit(at: now), at: now, accountID: note.accountID, event: note.event.rawValue, caller: caller,
         detailsJSON: AuditJSON.object(note.details)))
   }
 }

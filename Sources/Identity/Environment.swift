@@ -72,19 +72,22 @@ extension Environment {
   }
 
   /// Decides on `facts`; where the commit loses a race, loads `query` and decides again on what has become of it.
+  /// - Parameter fate: of a commit that is not the one of the call, such as one that comes before it.
   package func decideAndCommit<Answer>(
-    _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
+    _ query: Query, _ facts: Facts, call: CallFacts, fate: Fate? = nil,
+    decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
+    let fate = fate ?? call.fate
     var facts = facts
     for _ in 0..<policy.decisionsMax {
       switch try decide(facts, clock.now()) {
       case .answer(let answer):
         return answer
       case .refuse(let failure, let change):
-        if let change { _ = try await commit(change, call: call) }
+        if let change { _ = try await commit(change, fate) }
         throw failure
       case .commit(let change, let answer):
-        if try await commit(change, call: call) { return answer }
+        if try await commit(change, fate) { return answer }
       }
       facts = try await load(query)
     }
@@ -107,10 +110,10 @@ extension Environment {
   }
 
   /// True: durable. False: a race was lost and nothing was written.
-  private func commit(_ change: Change, call: CallFacts) async throws -> Bool {
+  func commit(_ change: Change, _ fate: Fate) async throws -> Bool {
     let outcome: Outcome
     do {
-      outcome = try await store.commit(change, fate: call.fate)
+      outcome = try await store.commit(change, fate: fate)
     } catch let error as StoreError {
       throw Failure(storeError: error)
     }
@@ -118,6 +121,11 @@ extension Environment {
     case .committed: return true
     case .conflict, .stale: return false
     case .cancelled: throw Failure(.cancelled)
+    case .limited(.deliveries):
+      throw Failure(
+        .overloaded, hint: "Too many messages wait to be sent; try again later.", retryAfterMillis: 60_000,
+        debug: "the delivery queue is full")
+    case .throttled(let kind, let until): throw Failure(throttled: kind, until: until, now: clock.now())
     case .limited(let scope):
       // By then every row that is held now has expired.
       throw Failure(

@@ -1,3 +1,5 @@
+package import Store
+
 /// A refusal: a stable reason for programs, a hint for people, and a text for the log only.
 package struct Failure: Error, Hashable, Sendable {
   /// The names clients match on. Services maps each to its gRPC status.
@@ -22,17 +24,21 @@ package struct Failure: Error, Hashable, Sendable {
     case invalidCustomToken = "INVALID_CUSTOM_TOKEN"
     case audienceUnverifiable = "AUDIENCE_UNVERIFIABLE"
     case missingOrInvalidNonce = "MISSING_OR_INVALID_NONCE"
+    case flowMismatch = "FLOW_MISMATCH"
     case callerUnidentified = "CALLER_UNIDENTIFIED"
     // Not for this person or this caller.
     case userDisabled = "USER_DISABLED"
     case userMismatch = "USER_MISMATCH"
     case callerNotAllowed = "CALLER_NOT_ALLOWED"
+    case redirectURINotAllowed = "REDIRECT_URI_NOT_ALLOWED"
     // Not there.
     case accountNotFound = "ACCOUNT_NOT_FOUND"
     case noSuchProvider = "NO_SUCH_PROVIDER"
+    case secondFactorNotFound = "SECOND_FACTOR_NOT_FOUND"
     // There already.
     case emailAlreadyInUse = "EMAIL_ALREADY_IN_USE"
     case providerAlreadyLinked = "PROVIDER_ALREADY_LINKED"
+    case secondFactorExists = "SECOND_FACTOR_EXISTS"
     // Not in this state.
     case requiresRecentLogin = "REQUIRES_RECENT_LOGIN"
     case lastSignInMethod = "LAST_SIGN_IN_METHOD"
@@ -40,8 +46,15 @@ package struct Failure: Error, Hashable, Sendable {
     case pendingCredentialUsed = "PENDING_CREDENTIAL_USED"
     case pendingCredentialMismatch = "PENDING_CREDENTIAL_MISMATCH"
     case operationNotAllowed = "OPERATION_NOT_ALLOWED"
+    case expiredCode = "EXPIRED_CODE"
+    case unverifiedEmail = "UNVERIFIED_EMAIL"
+    case secondFactorLimit = "SECOND_FACTOR_LIMIT"
     case requiresSecondFactor = "REQUIRES_SECOND_FACTOR"
     case unsupportedFirstFactor = "UNSUPPORTED_FIRST_FACTOR"
+    case flowExpired = "FLOW_EXPIRED"
+    case flowUsed = "FLOW_USED"
+    case providerDenied = "PROVIDER_DENIED"
+    case providerRefused = "PROVIDER_REFUSED"
     case askAdministrator = "ASK_ADMINISTRATOR"
     // Too much.
     case tooManyAttempts = "TOO_MANY_ATTEMPTS"
@@ -64,6 +77,8 @@ package struct Failure: Error, Hashable, Sendable {
   package var retryAfterMillis: Int64?
   /// For the log only; holds no secret.
   package var debug: String
+  /// What was counted too often, for who counts refusals.
+  package var throttle: ThrottleKind?
 
   package init(
     _ reason: Reason, field: String? = nil, hint: String = "", metadata: [String: String] = [:],

@@ -14,10 +14,14 @@ package final class CallFacts: Sendable {
   package let caller: CallerName
   /// The caller may look up an address (`fetch_by_email`).
   package let mayFetchByEmail: Bool
+  /// The caller may have two accounts merged (`merge`).
+  package let mayMerge: Bool
   /// The caller was identified by certificate or key. Unidentified ones never reach administration or merging.
   package let callerIdentified: Bool
   /// Whose tokens the caller may present; sessions opened by it are issued for the first.
   package let audiences: [String]
+  /// Where the caller may have people sent back to, byte for byte.
+  package let redirectURIs: [String]
   /// Digest of the person's browser session or device as the caller named it.
   package let binding: Digest?
   package let idempotency: IdempotencyClaim?
@@ -28,15 +32,18 @@ package final class CallFacts: Sendable {
   package let fate: Fate
 
   package init(
-    caller: CallerName, mayFetchByEmail: Bool, callerIdentified: Bool, audiences: [String], binding: Digest? = nil,
+    caller: CallerName, mayFetchByEmail: Bool, mayMerge: Bool = false, callerIdentified: Bool, audiences: [String],
+    redirectURIs: [String] = [], binding: Digest? = nil,
     idempotency: IdempotencyClaim? = nil, ipAddress: String = "", userAgent: String = "", deviceID: String = "",
     fate: Fate = Fate()
   ) {
     self.caller = caller
     self.mayFetchByEmail = mayFetchByEmail
+    self.mayMerge = mayMerge
     self.callerIdentified = callerIdentified
     precondition(!audiences.isEmpty, "a session is issued for somebody")
     self.audiences = audiences
+    self.redirectURIs = redirectURIs
     self.binding = binding
     self.idempotency = idempotency
     self.ipAddress = ipAddress

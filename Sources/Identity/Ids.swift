@@ -20,11 +20,16 @@ package struct Ids: Sendable {
 
   package func attempt() -> String { base62(22) }
 
+  func factor() -> String { base62(22) }
+
   /// Sorts by time, so that an audit table grows at its end.
   package func audit(at now: Timestamp) -> String {
     let hex = String(now.millis, radix: 16)
     return String(repeating: "0", count: max(0, 12 - hex.count)) + hex + base62(14)
   }
+
+  /// Sorts by time as well: what waits longest stands first.
+  func delivery(at now: Timestamp) -> String { audit(at: now) }
 
   /// Sorts as the numbers do.
   private static func base62(_ number: Int64, letters count: Int) -> String {

@@ -18,6 +18,14 @@ package protocol Cryptography: Sendable {
   func successor(of token: [UInt8], family: String) -> [UInt8]
   /// Proves that a refresh token was made here: HMAC over family and secret.
   func refreshTag(of token: [UInt8], family: String) -> [UInt8]
+  /// The name under which attempts are counted: HMAC under a key that is not in the database, so that its rows do not
+  /// tell which addresses were tried.
+  func throttleKey(_ bytes: [UInt8]) -> Digest
+  /// For one-time passwords alone, whose algorithm it is (RFC 4226).
+  func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8]
+  /// Names a secret by what tells nobody the secret, also where it could be guessed: HMAC under a key that is not in
+  /// the database, one for each purpose.
+  func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8]
   /// nil: not sealed by us, or for another context.
@@ -143,17 +151,89 @@ package struct SingleUse: Hashable, Sendable {
   }
 }
 
+/// The provider's own tokens: handed back to the caller, and kept nowhere.
+package struct ProviderTokens: Hashable, Sendable {
+  package var providerID: String
+  package var accessToken = ""
+  package var idToken = ""
+  /// Of an OAuth 1.0a access token.
+  package var secret = ""
+  package var refreshToken = ""
+  package var expiresInMillis: Int64?
+  package var grantedScopes: [String] = []
+
+  package init(providerID: String) { self.providerID = providerID }
+}
+
 package struct VerifiedCredential: Hashable, Sendable {
   package var assertion: Assertion
   package var singleUse: SingleUse?
+  package var tokens: ProviderTokens?
+  /// When the person last proved itself to the provider, where the provider says so under its signature.
+  package var authenticatedAt: Timestamp?
 
-  package init(assertion: Assertion, singleUse: SingleUse? = nil) {
+  package init(
+    assertion: Assertion, singleUse: SingleUse? = nil, tokens: ProviderTokens? = nil, authenticatedAt: Timestamp? = nil
+  ) {
     self.assertion = assertion
     self.singleUse = singleUse
+    self.tokens = tokens
+    self.authenticatedAt = authenticatedAt
   }
 }
 
 package protocol Providers: Sendable {
   /// Verifies the token completely: signature, audience, expiry, nonce. Throws `Failure`.
   func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential
+  /// Those that flows can be started at.
+  var flowProviderIDs: Set<String> { get }
+  /// Throws `Failure`.
+  func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow
+  /// Redeems what came back. Called once at most for a flow, after its state was compared. Throws `Failure`.
+  func finish(_ flow: HeldFlow, with parameters: [String: String], at now: Timestamp) async throws -> VerifiedCredential
+}
+
+/// What a flow is begun with: the caller's wishes and fresh random texts.
+package struct FlowOrder: Hashable, Sendable {
+  package var providerID: String
+  package var redirectURI: String
+  package var scopes: [String]
+  package var parameters: [String: String]
+  package var loginHint: String
+  /// The person is to prove itself anew.
+  package var freshLogin: Bool
+  package var state: String
+  package var nonce: String
+  package var codeVerifier: String
+
+  package init(
+    providerID: String, redirectURI: String, scopes: [String] = [], parameters: [String: String] = [:],
+    loginHint: String = "", freshLogin: Bool = false, state: String, nonce: String, codeVerifier: String
+  ) {
+    self.providerID = providerID
+    self.redirectURI = redirectURI
+    self.scopes = scopes
+    self.parameters = parameters
+    self.loginHint = loginHint
+    self.freshLogin = freshLogin
+    self.state = state
+    self.nonce = nonce
+    self.codeVerifier = codeVerifier
+  }
+}
+
+/// Where the person goes, and what the provider's adapter needs again when it is back.
+package struct StartedFlow: Hashable, Sendable {
+  package var authorizationURL: String
+  package var responseMode: String
+  /// False where the protocol has no `state`: the adapter then compares what binds the redirect to the flow.
+  package var stateIsEchoed: Bool
+  package var kept: String
+
+  package init(authorizationURL: String, responseMode: String, stateIsEchoed: Bool = true, kept: String = "") {
+    self.authorizationURL = authorizationURL
+    self.responseMode = responseMode
+    self.stateIsEchoed = stateIsEchoed
+    self.kept = kept
+  }
 }

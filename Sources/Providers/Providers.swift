@@ -1,10 +1,12 @@
-// Providers: turns a token of an identity provider into an assertion, or refuses it.
+// Providers: turns what an identity provider gives a person, a token or a redirect, into an assertion, or refuses it.
 //
-// Owns: the settings of a provider, its cached key set, every rule that its ID tokens must pass, and the trust that an
-// asserted address deserves.
-// Does not own: signatures and claims as such (Tokens), the network (Fetch), what follows from an assertion (Identity),
-// or the remembering of single-use tokens (Store): it says what is to be spent, the change that signs in spends it.
-// Read next: Registry.swift (the surface), OIDC/OIDCProvider.swift (the rules), OIDC/KeyCache.swift (the keys).
+// Owns: the settings of a provider, its cached metadata and keys, what its authorization and token endpoints are asked,
+// every rule that its answers must pass, and the trust that an asserted address deserves.
+// Does not own: signatures and claims as such (Tokens), the network (Fetch), where a flow waits for its redirect and
+// what follows from an assertion (Identity), or the remembering of single-use tokens (Store): it says what is to be
+// spent, the change that signs in spends it.
+// Read next: Contracts.swift (what an adapter can do), Registry.swift (the surface), Adapters.swift (who serves whom),
+// OAuth2/CodeFlow.swift (the code grant), OIDC/OIDCClient.swift (the rules of ID tokens).
 
 package import Store
 
@@ -12,11 +14,14 @@ package import Store
 package struct PresentedToken: Hashable, Sendable {
   package var idToken: String
   package var accessToken: String
+  /// Of an OAuth 1.0a access token.
+  package var tokenSecret: String
   package var rawNonce: String
 
-  package init(idToken: String, accessToken: String = "", rawNonce: String = "") {
+  package init(idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "") {
     self.idToken = idToken
     self.accessToken = accessToken
+    self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
   }
 }
@@ -25,6 +30,9 @@ package struct VerifiedToken: Hashable, Sendable {
   package var assertion: Assertion
   /// Set where the token may be presented once only.
   package var toSpend: ToSpend?
+  package var own = ProvidersOwnTokens()
+  /// When the person last proved itself to the provider, where the provider says so under its signature.
+  package var authenticatedAt: Timestamp?
 
   /// What to remember of a single-use token, and until when.
   package struct ToSpend: Hashable, Sendable {
@@ -42,6 +50,16 @@ package enum ProviderRefusal: Error, Hashable, Sendable {
   case missingOrInvalidNonce
   /// Nothing proves that the token was issued to us.
   case audienceUnverifiable(hint: String)
-  /// The provider's keys could not be had; the token may well be good.
+  /// The provider, or its keys, could not be had; the credential may well be good.
   case unavailable(why: String)
+  /// The person, or the provider in its name, said no at the authorization endpoint.
+  case denied(why: String)
+  /// The provider does not accept us: wrong client secret, a scope or redirect URI that it does not know.
+  case refused(why: String)
+  /// The redirect belongs to another flow, provider or request token.
+  case flowMismatch(why: String)
+  /// The caller may not set this parameter.
+  case reservedParameter(name: String)
+  /// The caller's parameter or scope is none that the provider takes.
+  case invalidParameter(name: String, hint: String)
 }

@@ -3,51 +3,137 @@ package import Store
 
 /// The configured providers. Safe to use from every thread; a wrong configuration never becomes one (check 69).
 package struct Registry: Sendable {
-  private let providers: [String: OIDCProvider]
+  /// A provider with what it takes, looked up once: asking a type for its protocols takes longer than a map.
+  private struct Entry {
+    let provider: any IdentityProvider
+    let idTokens: (any VerifiesIDTokens)?
+    let accessTokens: (any VerifiesAccessTokens)?
+    let flows: (any StartsFlows)?
 
-  package init(_ settings: [ProviderSettings], fetching: any HTTPSFetching) throws(ProviderSettingsError) {
-    var providers: [String: OIDCProvider] = [:]
-    for one in settings {
-      try one.check()
-      guard providers[one.id] == nil else {
-        throw ProviderSettingsError(provider: one.id, setting: "id", why: "is configured twice")
-      }
-      providers[one.id] = OIDCProvider(one, fetching: fetching)
+    init(_ provider: any IdentityProvider) {
+      self.provider = provider
+      idTokens = provider as? any VerifiesIDTokens
+      accessTokens = provider as? any VerifiesAccessTokens
+      let flows = provider as? any StartsFlows
+      self.flows = flows?.flowsAreConfigured == true ? flows : nil
     }
-    self.providers = providers
+
+    func takes(_ kind: CredentialKind) -> Bool {
+      switch kind {
+      case .idToken: idTokens != nil
+      case .accessToken: accessTokens != nil
+      case .authorizationResponse: flows != nil
+      }
+    }
   }
 
-  package var providerIDs: Set<String> { Set(providers.keys) }
+  private let entries: [String: Entry]
 
-  /// The answer where the provider's keys are at hand; nil where they have to be fetched, which `verify` does.
+  package init(_ settings: [ProviderSettings], fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    var providers: [any IdentityProvider] = []
+    for one in settings {
+      try one.check()
+      guard let adapter = Adapters.type(of: one.id, flows: one.flows) else {
+        throw one.wrong("id", "is none of a provider")
+      }
+      providers.append(try adapter.init(one, fetching: fetching))
+    }
+    try self.init(providers)
+  }
+
+  /// Providers as they are; the other way in makes them of settings.
+  init(_ providers: [any IdentityProvider]) throws(ProviderSettingsError) {
+    var entries: [String: Entry] = [:]
+    for provider in providers {
+      let entry = Entry(provider)
+      func wrong(_ setting: String, _ why: String) -> ProviderSettingsError {
+        ProviderSettingsError(provider: provider.id, setting: setting, why: why)
+      }
+      guard entries[provider.id] == nil else { throw wrong("id", "is configured twice") }
+      for kind in CredentialKind.allCases {
+        let isProved = provider.audienceProofs[kind] != nil
+        guard isProved || !entry.takes(kind) else {
+          throw wrong(kind.rawValue, "is taken without a proof of its audience")
+        }
+        guard !isProved || entry.takes(kind) else { throw wrong(kind.rawValue, "is proved, but not taken") }
+      }
+      entries[provider.id] = entry
+    }
+    self.entries = entries
+  }
+
+  package var providerIDs: Set<String> { Set(entries.keys) }
+
+  /// Those that can send a person to their pages, as configured.
+  package var flowProviderIDs: Set<String> { Set(entries.filter { $0.value.takes(.authorizationResponse) }.keys) }
+
+  /// The answer where the provider need not be asked; nil where it has to be, which `verify` does.
   package func verifyNow(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) throws(ProviderRefusal) -> VerifiedToken? {
-    try provider(providerID, for: token).verifyNow(token, at: now)
+    let entry = try entry(providerID)
+    guard !token.idToken.isEmpty else {
+      _ = try accessTokens(entry, token)
+      return nil
+    }
+    return try idTokens(entry).verifyNow(token, at: now)
   }
 
   /// Verifies the token completely, fetching keys at most once. Throws `ProviderRefusal`.
   package func verify(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
-    let provider = try provider(providerID, for: token)
-    if let verified = try provider.verifyNow(token, at: now) { return verified }
-    await provider.refreshKeys(at: now)
-    guard let verified = try provider.verifyNow(token, at: now) else {
+    let entry = try entry(providerID)
+    guard !token.idToken.isEmpty else {
+      return try await accessTokens(entry, token).verify(accessToken: token, at: now)
+    }
+    let verifier = try idTokens(entry)
+    if let verified = try verifier.verifyNow(token, at: now) { return verified }
+    await verifier.refreshKeys(at: now)
+    guard let verified = try verifier.verifyNow(token, at: now) else {
       throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
     }
     return verified
   }
 
-  private func provider(
-    _ id: String, for token: PresentedToken
-  ) throws(ProviderRefusal) -> OIDCProvider {
-    guard let provider = providers[id] else { throw .notEnabled }
-    guard token.idToken.isEmpty else { return provider }
-    guard token.accessToken.isEmpty else {
-      throw .audienceUnverifiable(
-        hint: "An access token of \(id) does not say for whom it was issued; send the ID token that came with it.")
+  /// Throws `ProviderRefusal`.
+  package func start(
+    _ flow: FlowRequest, at providerID: String, at now: Timestamp
+  ) async throws -> StartedFlow {
+    try await flows(providerID).start(flow, at: now)
+  }
+
+  /// Throws `ProviderRefusal`.
+  package func finish(
+    _ callback: Callback, of flow: FlowState, at providerID: String, at now: Timestamp
+  ) async throws -> VerifiedToken {
+    try await flows(providerID).finish(callback, of: flow, at: now)
+  }
+
+  private func entry(_ id: String) throws(ProviderRefusal) -> Entry {
+    guard let entry = entries[id] else { throw .notEnabled }
+    return entry
+  }
+
+  private func idTokens(_ entry: Entry) throws(ProviderRefusal) -> any VerifiesIDTokens {
+    guard let verifier = entry.idTokens else {
+      throw .audienceUnverifiable(hint: entry.provider.hint(instead: .idToken))
     }
-    throw .invalid(why: "no token")
+    return verifier
+  }
+
+  private func accessTokens(
+    _ entry: Entry, _ token: PresentedToken
+  ) throws(ProviderRefusal) -> any VerifiesAccessTokens {
+    guard !token.accessToken.isEmpty else { throw .invalid(why: "no token") }
+    guard let verifier = entry.accessTokens else {
+      throw .audienceUnverifiable(hint: entry.provider.hint(instead: .accessToken))
+    }
+    return verifier
+  }
+
+  private func flows(_ providerID: String) throws(ProviderRefusal) -> any StartsFlows {
+    guard let flows = try entry(providerID).flows else { throw .notEnabled }
+    return flows
   }
 }

@@ -26,7 +26,7 @@ package struct PrivateFile: Sendable {
   /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are
   /// made for the owner alone.
   package func write(_ bytes: [UInt8]) throws {
-    try makeFolders()
+    if let slash = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<slash])) }
     let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
     let descriptor = unsafe lk_create_private(draft)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "create \(draft)") }
@@ -41,9 +41,10 @@ package struct PrivateFile: Sendable {
     }
   }
 
-  private func makeFolders() throws {
+  /// With those that it is in. One that is there stays as it is.
+  package static func makeFolder(_ path: String) throws {
     var folder = path.hasPrefix("/") ? "" : "."
-    for step in path.split(separator: "/").dropLast() {
+    for step in path.split(separator: "/") {
       folder += "/" + step
       let made = unsafe lk_create_private_folder(folder)
       guard made == 0 || made == -EEXIST else { throw SystemError(code: -made, call: "make the folder \(folder)") }

@@ -6,6 +6,8 @@ package func environmentVariable(_ name: String) -> String? {
   return value
 }
 
+package func isTerminal(_ descriptor: Int32) -> Bool { lk_is_terminal(descriptor) }
+
 package enum SecretReading: Sendable {
   case line(String)
   case noTerminal

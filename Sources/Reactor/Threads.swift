@@ -48,10 +48,17 @@ package func ignoreBrokenPipes() { lk_ignore_sigpipe() }
 package enum ServerSignal: Sendable {
   case terminate
   case reload
+  case rotateKeys
 }
 
-/// Blocks the calling thread until SIGTERM, SIGINT or SIGHUP.
-package func waitForSignal() -> ServerSignal { lk_wait_signal() == SIGHUP ? .reload : .terminate }
+/// Blocks the calling thread until SIGTERM, SIGINT, SIGHUP or SIGUSR1.
+package func waitForSignal() -> ServerSignal {
+  switch lk_wait_signal() {
+  case SIGHUP: .reload
+  case SIGUSR1: .rotateKeys
+  default: .terminate
+  }
+}
 
 /// No core files and no tracing by others: the process holds keys. Raises the limit on open files. Called before any
 /// file is opened to stay.
@@ -131,4 +138,27 @@ package func waitFor<Value: Sendable>(
 private final class Box<Value: Sendable>: Sendable {
   let value = Mutex<Value?>(nil)
   let done = Wakeups()
+}
+
+/// A file of any length, portion by portion.
+package final class FileReader {
+  private static let portionBytes = 65_536
+  private let descriptor: Int32
+  private let path: String
+
+  package init(_ path: String) throws {
+    self.path = path
+    descriptor = unsafe lk_open_for_reading(path)
+    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
+  }
+
+  deinit { lk_close(descriptor) }
+
+  /// nil: the end.
+  package func next() throws -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: FileReader.portionBytes)
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe lk_read(descriptor, $0.baseAddress, $0.count) }
+    guard count >= 0 else { throw SystemError(code: Int32(clamping: -count), call: "read \(path)") }
+    return count == 0 ? nil : Array(bytes.prefix(Int(count)))
+  }
 }

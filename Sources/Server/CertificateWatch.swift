@@ -4,6 +4,8 @@ internal import TLS
 /// Looks whether the certificate, its key or the authorities of clients have changed, and says what came of it.
 struct CertificateWatch: Sendable {
   let tls: CurrentContext
+  /// Further contexts of the same files.
+  var others: [CurrentContext] = []
   let log: Log
 
   /// Ends when it is cancelled.
@@ -18,6 +20,10 @@ struct CertificateWatch: Sendable {
 
   /// - Parameter demanded: somebody asked for it, so the files are read even where they look the same.
   func look(demanded: Bool = false) {
+    // They say nothing of their own: what is the matter with the files is the matter with all contexts.
+    for other in others {
+      _ = other.look(demanded: demanded, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
+    }
     switch tls.look(demanded: demanded, wallMillis: wallMillis(), monotonicMillis: monotonicMillis()) {
     case .unchanged: break
     case .loaded(let status): log.info("certificate loaded", CertificateWatch.fields(status.certificate))

@@ -42,8 +42,12 @@ final class Connection {
   /// Calls that were begun and whose streams are open.
   var callCount = 0
   var streamingCalls = 0
+  /// Those of them that follow the store.
+  var followingCalls = 0
   /// Those of them that a drain waits for.
   var holdingCalls = 0
+  /// Of the streaming ones, those that go on once their client has taken what it was told.
+  var callsToGoOn = 0
   /// As the meter has them.
   var meteredStreams = 0
   /// Its reactor has yet to look at it.
@@ -295,6 +299,7 @@ final class Connection {
     out = []
     // Streams that closed while the answers were sent are reported now.
     _ = process(session, callsMax: 0)
+    goOn(session)
     if isBroken || session.isOver || lifeIsOver(session) { return close() }
     if isMuted {
       // What libssl has read already wakes nobody.

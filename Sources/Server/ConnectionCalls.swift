@@ -39,6 +39,7 @@ extension Connection {
         }
         streamingCalls += 1
       }
+      if call.follows { beginFollowing() }
       callCount += 1
       worker.meter.began(number)
       if call.holdsDrain { holdingCalls += 1 }

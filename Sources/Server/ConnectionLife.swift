@@ -55,6 +55,8 @@ extension Connection {
   func ended(_ call: ServerCall) {
     callCount -= 1
     if call.isStreaming { streamingCalls -= 1 }
+    if call.awaitsTaking { callsToGoOn -= 1 }
+    if call.follows { endFollowing() }
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered { _ = call.context.fate.cancel() }
     settle(call, .cancelled)

@@ -44,7 +44,6 @@ extension Connection {
   func watchUntaken(_ session: Session) {
     let due = session.resetUntaken(nowMillis: worker.nowMillis)
     for _ in 0..<session.sink.takeUntakenResets() { worker.reached(.untakenAnswer, on: self) }
-    if session.wantsToWrite { worker.touch(self) }
     let socketDue = socketUntaken.dueMillis(worker.limits.socket)
     guard !hasUntakenTimer, due != nil || socketDue != nil else { return }
     hasUntakenTimer = true
@@ -60,5 +59,8 @@ extension Connection {
       return close()
     }
     watchUntaken(session)
+    // Here and not above, which a flush calls as well: a socket that takes nothing would be flushed again at once, and
+    // for ever.
+    if session.wantsToWrite { worker.touch(self) }
   }
 }

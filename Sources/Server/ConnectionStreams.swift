@@ -9,18 +9,27 @@ extension Connection {
   func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
     let before = call.messagesReceived
     repeat {
+      guard !call.isPaused else { break }
       take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
     } while !call.stream.body.isEmpty && call.messagesReceived - before < messagesMax
     return call.messagesReceived - before
   }
 
   func converse(_ call: ServerCall, _ messages: [Message], last: Bool, _ session: Session) {
+    call.messagesReceived += messages.count
+    hear(call, messages[...], last: last, session)
+  }
+
+  private func hear(_ call: ServerCall, _ messages: ArraySlice<Message>, last: Bool, _ session: Session) {
     do {
-      call.messagesReceived += messages.count
-      for message in messages {
-        guard call.stage == .receiving, let step = try call.handle(message, arena: worker.arena) else { break }
+      var unheard = messages
+      while call.stage == .receiving, !call.isPaused, let message = unheard.popFirst(),
+        let step = try call.handle(message, arena: worker.arena)
+      {
         send(call, step, session)
+        seekWork(call)
       }
+      guard !call.isPaused else { return call.unheard = (unheard, last) }
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
       let status = Failures.status(of: error, arena: worker.arena)
@@ -29,13 +38,14 @@ extension Connection {
     }
   }
 
-  private func send(_ call: ServerCall, _ step: StreamStep, _ session: Session) {
+  func send(_ call: ServerCall, _ step: StreamStep, _ session: Session) {
     if !step.messages.isEmpty || step.isLast, !call.headSent {
       call.headSent = true
       session.start(call.stream, Replies.okHead)
     }
     for message in step.messages { session.send(call.stream, message) }
     if step.isLast {
+      if call.hasWorked { worker.log.call(call.context, outcome: "OK") }
       settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
@@ -47,6 +57,51 @@ extension Connection {
     }
     life.used(nowMillis: worker.nowMillis)
     worker.touch(self)
+  }
+
+  // MARK: What they want done
+
+  /// Has what the call wants done begun in the next part of a turn in which the store may be read.
+  func seekWork(_ call: ServerCall) {
+    guard call.stage == .receiving, !call.isPaused, call.stream.unsentBytes == 0,
+      let work = call.nextWork(nowMillis: worker.nowMillis)
+    else { return }
+    call.isPaused = true
+    call.hasWorked = !call.follows
+    worker.beginLater(work, of: call, on: self)
+  }
+
+  func worked(_ call: ServerCall, _ result: Result<any Sendable, any Error>) {
+    guard let session, call.stage == .receiving else { return }
+    do {
+      guard let step = try call.worked(result.get(), nowMillis: worker.nowMillis, arena: worker.arena) else { return }
+      call.awaitsTaking = true
+      callsToGoOn += 1
+      send(call, step, session)
+    } catch {
+      worker.refuse(call, error, on: self)
+    }
+  }
+
+  /// Calls go on whose clients have taken what they were told.
+  func goOn(_ session: Session) {
+    guard callsToGoOn > 0 else { return }
+    session.sink.forEachStream { stream in
+      guard let call = stream.call as? ServerCall, call.awaitsTaking, stream.unsentBytes == 0 else { return }
+      call.awaitsTaking = false
+      callsToGoOn -= 1
+      guard call.stage == .receiving else { return }
+      call.isPaused = false
+      seekWork(call)
+      guard !call.isPaused else { return }
+      if let (messages, last) = call.unheard {
+        call.unheard = nil
+        hear(call, messages, last: last, session)
+      }
+      // What came meanwhile lies on the stream, or behind its window.
+      session.sink.touchAgain([stream])
+      worker.queueRead(self)
+    }
   }
 
   /// Something that streaming calls may watch has changed.

@@ -5,7 +5,9 @@
 // Does not own: any rule of a protocol or of the product.
 // Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Server.swift.
 
+package import Fetch
 package import HTTP2
+package import Services
 
 /// Every number that bounds what a stranger can use, with its unit. Configuration may change those that it names; each
 /// has a test at its edge and past it, and a row in Tests/Interop/ATTACKS.md.
@@ -60,6 +62,9 @@ package struct Limits: Sendable {
   package var heldRequestBytesPerReactorMax = 128 << 20
   /// Streaming calls (health watch, reflection) open on one connection.
   package var streamingCallsPerConnectionMax = 16
+  /// How often a call that follows the store looks without being told of news.
+  package var followMillis: Int64 = 5_000
+  package var watch = WatchLimits()
   /// How many times a message's size unpacking it may take.
   package var arenaFactor = 8
 
@@ -73,6 +78,9 @@ package struct Limits: Sendable {
   /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
 
+  /// Towards identity providers.
+  package var fetch = FetchLimits()
+
   // The metrics endpoint.
   package var metricsConnectionsMax = 8
   package var metricsRequestBytesMax = 4_096
@@ -80,6 +88,14 @@ package struct Limits: Sendable {
   package var metricsRequestMillis: Int64 = 5_000
   /// Series that are written by swift-metrics, those of libraries included.
   package var metricSeriesMax = 4_096
+
+  // The endpoint of the public keys.
+  package var keysConnectionsMax = 64
+  /// An IPv6 network of 64 bits counts as one address.
+  package var keysConnectionsPerAddressMax = 16
+  package var keysRequestBytesMax = 4_096
+  /// From a connection to the end of its answer, the handshake included.
+  package var keysRequestMillis: Int64 = 5_000
 
   package init() {}
 }

@@ -2,6 +2,7 @@
 
 internal import Crypto
 internal import Identity
+internal import Import
 internal import Providers
 internal import Reactor
 internal import Store
@@ -22,6 +23,8 @@ struct Vault: Cryptography {
   private let sealing: SealingKeys
   private let refresh: HMACKey
   private let refreshTag: HMACKey
+  private let throttle: HMACKey
+  private let naming: HMACKey
   let idempotency: [UInt8]
 
   init(masterKey: Secret) throws(CryptoError) {
@@ -29,6 +32,8 @@ struct Vault: Cryptography {
     sealing = try SealingKeys([Secret(copying: derived("sealing"))])
     refresh = HMACKey(Secret(copying: derived("refresh")))
     refreshTag = HMACKey(Secret(copying: derived("refresh tag")))
+    throttle = HMACKey(Secret(copying: derived("throttle")))
+    naming = HMACKey(Secret(copying: derived("naming")))
     idempotency = derived("idempotency")
   }
 
@@ -41,6 +46,14 @@ struct Vault: Cryptography {
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] {
     refreshTag.code(of: token + Array(family.utf8))
   }
+
+  func throttleKey(_ bytes: [UInt8]) -> Digest { Digest(throttle.code(of: bytes)) }
+  func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest {
+    // The purpose has no NUL, so that no two of them begin alike.
+    Digest(naming.code(of: Array(purpose.utf8) + [0] + bytes))
+  }
+
+  func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Crypto.hmacSHA1(key: Secret(copying: key), bytes) }
 
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { constantTimeEquals(left, right) }
 
@@ -60,12 +73,18 @@ final class PasswordDesk: Passwords {
   private let hasher: PasswordHasher
   private let workers: Workers
   private let common: CommonPasswords
+  private let importKeys: ImportKeys?
   private let refused: @Sendable () -> Void
   private let pace = Mutex(PasswordPace())
 
+  /// - Parameter importKeys: nil: no hash was imported that takes a key.
   /// - Parameter refused: told of work that found the queue full.
-  init(hasher: PasswordHasher, workers: Workers, refused: @escaping @Sendable () -> Void = {}) {
+  init(
+    hasher: PasswordHasher, workers: Workers, importKeys: ImportKeys? = nil,
+    refused: @escaping @Sendable () -> Void = {}
+  ) {
     self.hasher = hasher
+    self.importKeys = importKeys
     self.workers = workers
     self.refused = refused
     common = CommonPasswords()
@@ -73,21 +92,24 @@ final class PasswordDesk: Passwords {
     let begun = ContinuousClock.now
     _ = hasher.verify([], against: hasher.dummy)
     let took = begun.duration(to: .now)
-    pace.withLock { _ = $0.note(took, isOlder: false) }
+    pace.withLock { _ = $0.note(took, .today) }
   }
 
   /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
-  /// there is an account, nor that its hash is of older parameters than today's.
+  /// there is an account, nor that its hash is of older parameters than today's, or another service's.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     let bytes = Array(password.utf8)
+    let foreign = hash.flatMap { ForeignHash($0) }
+    let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
     // A call that was given up while it waited costs nothing.
     let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
       guard !fate.isCancelled else { return nil }
       let begun = ContinuousClock.now
-      let matches = hasher.verify(bytes, against: hash ?? hasher.dummy)
+      let matches = foreign?.matches(bytes, key: key) ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
-      let hold = pace.withLock { $0.note(took, isOlder: isOlder) }
+      let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)
+      let hold = pace.withLock { $0.note(took, kind) }
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
@@ -120,18 +142,26 @@ final class PasswordDesk: Passwords {
   }
 }
 
-/// How long a check takes, under today's parameters and under older ones that stored hashes still have.
+/// How long a check takes: under today's parameters, under older ones that stored hashes still have, and of each kind
+/// that was imported.
 struct PasswordPace {
-  private var today: Duration?
-  private var older: Duration?
+  enum Kind: Hashable {
+    case today
+    case older
+    case foreign(String)
+  }
 
-  /// Takes one check into account; returns how much longer a check of the slowest kind would have taken.
-  mutating func note(_ took: Duration, isOlder: Bool) -> Duration {
+  /// Imports may bring any number of parameters; past so many they share one place.
+  private static let kindsMax = 64
+  private var means: [Kind: Duration] = [:]
+
+  /// Takes one check into account; returns how much longer a check of the slowest other kind would have taken.
+  mutating func note(_ took: Duration, _ kind: Kind) -> Duration {
+    let kind = means[kind] == nil && means.count >= PasswordPace.kindsMax ? .older : kind
     // A running mean over some eight checks: one that was held up does not set the pace.
-    func mean(_ before: Duration?) -> Duration { before.map { $0 + (took - $0) / 8 } ?? took }
-    if isOlder { older = mean(older) } else { today = mean(today) }
-    guard let today, let older else { return .zero }
-    return isOlder ? max(.zero, today - took) : (older > today ? max(.zero, older - took) : .zero)
+    means[kind] = means[kind].map { $0 + (took - $0) / 8 } ?? took
+    let slowest = means.filter { $0.key != kind }.values.max() ?? .zero
+    return max(.zero, slowest - took)
   }
 }
 
@@ -146,6 +176,12 @@ final class TokenDesk: Identity.Tokens {
   }
 
   private var keys: KeyRing { ring.withLock { $0 } }
+
+  /// Calls in flight keep the ring that they have.
+  func use(_ ring: KeyRing) { self.ring.withLock { $0 = ring } }
+
+  /// Of the keys that are published now, each once.
+  func signingAlgorithms() -> [String] { keys.algorithms(at: wallMillis() / 1_000) }
 
   func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
 
@@ -242,42 +278,5 @@ final class TokenDesk: Identity.Tokens {
 
   private static func failure(_ error: TokenError, _ reason: Failure.Reason, _ hint: String) -> Failure {
     Failure(error == .expired ? .tokenExpired : reason, hint: hint, debug: "\(error)")
-  }
-}
-
-/// The providers' verdicts in the domain's words.
-struct ProviderDesk: Identity.Providers {
-  private let registry: Registry
-
-  init(_ registry: Registry) { self.registry = registry }
-
-  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
-    let presented = PresentedToken(
-      idToken: token.idToken, accessToken: token.accessToken, rawNonce: token.rawNonce)
-    do {
-      let verified = try await registry.verify(presented, of: token.providerID, at: now)
-      return VerifiedCredential(
-        assertion: verified.assertion,
-        singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) })
-    } catch let refusal as ProviderRefusal {
-      throw ProviderDesk.failure(refusal)
-    }
-  }
-
-  private static func failure(_ refusal: ProviderRefusal) -> Failure {
-    let field = "credential.provider_token"
-    return switch refusal {
-    case .notEnabled: Failure(.operationNotAllowed, field: field, hint: "The provider is not enabled.")
-    case .invalid(let why):
-      Failure(.invalidCredential, field: field, hint: "The provider's token is not good here.", debug: why)
-    case .expired: Failure(.invalidCredential, field: field, hint: "The provider's token has expired; get a new one.")
-    case .missingOrInvalidNonce:
-      Failure(.missingOrInvalidNonce, field: field + ".raw_nonce", hint: "It must be the nonce of the ID token.")
-    case .audienceUnverifiable(let hint): Failure(.audienceUnverifiable, field: field, hint: hint)
-    case .unavailable(let why):
-      Failure(
-        .providerUnavailable, field: field, hint: "The provider's keys cannot be had now; try again.",
-        retryAfterMillis: 5_000, debug: why)
-    }
   }
 }

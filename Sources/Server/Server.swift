@@ -1,6 +1,7 @@
 internal import Identity
 internal import Admission
 internal import Crypto
+internal import Delivery
 internal import Fetch
 internal import Logging
 internal import Providers
@@ -28,26 +29,37 @@ package final class Server: Sendable {
   private let sweeping: Task<Void, Never>
   private let certificates: CertificateWatch
   private let watchingCertificates: Task<Void, Never>
-  private let endpointMailbox: Mailbox<MetricsEndpoint.Letter>
+  private let courier: Courier
+  private let delivering: Task<Void, Never>
+  private let deliveryThread: DeliveryThread?
+  private let keys: SigningKeyWatch
+  private let watchingKeys: Task<Void, Never>
+  private let endpointMailbox: Mailbox<HTTPEndpoint.Letter>
+  private let keysMailbox: Mailbox<HTTPEndpoint.Letter>
 
   /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
   package init(_ settings: Settings, log: Log, metrics registry: MetricsRegistry) async throws {
     self.settings = settings
     self.log = log
-    let metrics = ServerMetrics(registry)
+    let metrics = ServerMetrics(registry, providers: settings.providers.map(\.id), roads: settings.delivery.roadNames)
     try settings.checkFiles()
     let tls = try Server.naming("tls") {
       try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
-    let store = try Server.naming("store.path") { try SQLiteStore(path: settings.storePath, observer: metrics) }
+    let news = StoreNews()
+    let store = try Server.naming("store.path") {
+      try SQLiteStore(path: settings.storePath, observer: metrics) { news.appended() }
+    }
     self.store = store
     log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
-    let keys = try await SigningKeys.load(store, vault, algorithm: settings.signingAlgorithm, policy: settings.policy)
-    let tokens = TokenDesk(ring: keys, issuer: settings.issuer)
-    fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings) }
-    let providers = try Registry(settings.providers, fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
-    let passwords = try Server.passwords(settings, metrics)
+    keys = try await SigningKeyWatch(
+      store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer, log: log)
+    let tokens = keys.desk
+    let count = settings.reactors > 0 ? settings.reactors : processorCount()
+    fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
+    let providers = try settings.registry(fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
+    let passwords = try Server.passwords(settings, ImportKeys(store, vault), metrics)
     let environment = Environment(
       store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
       passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
@@ -63,34 +75,60 @@ package final class Server: Sendable {
         address: settings.listenAddress, port: settings.listenPort, backlog: settings.limits.listenBacklog)
     }
     port = listening.port
-    let count = settings.reactors > 0 ? settings.reactors : processorCount()
     workers = try (0..<count).map { _ in (try Mailbox<WorkerLetter>(), Load()) }
+    news.tell(workers)
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
-    sweeping = Server.sweep(store, log, metrics)
-    certificates = CertificateWatch(tls: tls, log: log)
+    sweeping = Server.sweep(environment, log, metrics)
+    let deliveryFetcher = try Server.naming("delivery") { try settings.deliveryFetcher() }
+    let roads = try settings.roads(deliveryFetcher)
+    deliveryThread = try deliveryFetcher.map { try DeliveryThread($0, log: log) }
+    courier = Courier(
+      environment, templates: try settings.templates(), roads: roads,
+      schedule: settings.delivery.schedule, metrics: metrics, log: log)
+    delivering = Task.detached { [courier] in await courier.run() }
+    watchingKeys = keys.start()
+    let keysTLS = try Server.keysContext(settings)
+    certificates = CertificateWatch(tls: tls, others: keysTLS.map { [$0] } ?? [], log: log)
     watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
     let calls = CallMetrics(methods, reactors: count)
     endpointMailbox = try Mailbox()
+    keysMailbox = try Mailbox()
     report(calls, to: registry, tls, store, passwords)
     try startEndpoint(metrics)
-    start(shared, listening, calls)
+    if let keysTLS { try startKeys(keysTLS, metrics) }
+    try startWorkers(shared, calls)
+    startAcceptor(shared, listening)
     log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
   }
 
-  private func start(_ shared: Shared, _ listening: BoundSocket, _ calls: CallMetrics) {
-    let (mailbox, workers, log) = (acceptorMailbox, workers, log)
-    for (index, worker) in workers.enumerated() {
+  /// Returns once each of them can take connections: a connection that is given to one that cannot hangs for ever.
+  private func startWorkers(_ shared: Shared, _ calls: CallMetrics) throws {
+    let (fetcher, log) = (fetcher, log)
+    let tried = Wakeups()
+    let failures = Mutex<[ConfigurationError]>([])
+    for (index, place) in workers.enumerated() {
       startThread(named: "reactor-\(index)") { [self] in
         do {
           let meter = calls.meter(ofReactor: index)
-          try Worker(shared: shared, mailbox: worker.mailbox, load: worker.load, meter: meter).run()
+          let worker = try Worker(
+            shared: shared, mailbox: place.mailbox, load: place.load, meter: meter, fetches: fetcher.driver(index))
+          tried.signal()
+          try worker.run()
         } catch {
           log.error("a reactor cannot run", ["why": "\(error)"])
+          failures.withLock { $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)")) }
+          tried.signal()
         }
         if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
       }
     }
+    for _ in workers { tried.wait() }
+    if let failure = failures.withLock(\.first) { throw failure }
+  }
+
+  private func startAcceptor(_ shared: Shared, _ listening: BoundSocket) {
+    let (mailbox, workers, log) = (acceptorMailbox, workers, log)
     startThread(named: "acceptor") { [self] in
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
@@ -112,6 +150,7 @@ package final class Server: Sendable {
     gauges.reportProcess()
     gauges.reportCertificate(tls)
     gauges.reportConnections(workers)
+    gauges.reportBreakers(of: settings.providers.map(\.id), fetcher)
     gauges.reportQueues([
       ("fetches", { fetcher.waitingCount }), ("passwords", { passwords.queued }),
       ("reactors", { workers.reduce(0) { $0 + $1.mailbox.count } }), ("store_look_ups", { store.queuedLookUps }),
@@ -125,23 +164,43 @@ package final class Server: Sendable {
     let socket = try Server.naming("metrics") {
       try BoundSocket(address: settings.metricsAddress, port: settings.metricsPort, backlog: 16)
     }
-    let (mailbox, limits, log) = (endpointMailbox, settings.limits, log)
-    startThread(named: "metrics", niceness: 10) {
-      do {
-        try MetricsEndpoint(Listening(socket), mailbox: mailbox, metrics: metrics, limits: limits, log: log).run()
-      } catch {
-        log.error("the metrics endpoint cannot run", ["why": "\(error)"])
-      }
+    let port = HTTPEndpoint.start(.metrics(metrics, settings.limits), on: socket, endpointMailbox, log: log)
+    log.info("metrics", ["address": "\(settings.metricsAddress):\(port)"])
+  }
+
+  /// nil: the keys are served nowhere but on the calls' own port. Who asks for them says nothing about himself, so no
+  /// certificate is wanted of him.
+  private static func keysContext(_ settings: Settings) throws -> CurrentContext? {
+    guard !settings.keysAddress.isEmpty else { return nil }
+    var own = settings.tls
+    own.clientCertificates = .none
+    own.serves = .http1
+    return try naming("tls") {
+      try CurrentContext(own, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }
-    log.info("metrics", ["address": "\(settings.metricsAddress):\(socket.port)"])
+  }
+
+  private func startKeys(_ tls: CurrentContext, _ metrics: ServerMetrics) throws {
+    let socket = try Server.naming("keys") {
+      try BoundSocket(address: settings.keysAddress, port: settings.keysPort, backlog: 256)
+    }
+    let documents = KeyDocuments(
+      issuer: settings.issuer, url: settings.keysURL, maxAgeMillis: settings.keyPolicy.cacheMillis, desk: keys.desk)
+    let site = HTTPSite.keys(documents, tls: tls, metrics, settings.limits)
+    let port = HTTPEndpoint.start(site, on: socket, keysMailbox, log: log)
+    log.info("keys", ["address": "\(settings.keysAddress):\(port)"])
   }
 
   /// Takes over the files of the certificate as they are now.
   package func reloadCertificate() { certificates.look(demanded: true) }
 
+  /// Publishes a key that signs in place of the present one once its lead is over, unless one is on its way already.
+  package func rotateSigningKeys() { Task.detached { [keys] in await keys.look(.demand) } }
+
   /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
   package func drain() async {
     log.info("draining")
+    courier.stop()
     health.stopServing()
     acceptorMailbox.post(.stop)
     listenerClosed.wait()
@@ -159,12 +218,27 @@ package final class Server: Sendable {
       }
     }
     deadline.cancel()
+    await endDeliveries()
     sweeping.cancel()
     watchingCertificates.cancel()
+    watchingKeys.cancel()
     fetcher.close()
     await store.close()
     endpointMailbox.post(.stop)
+    keysMailbox.post(.stop)
     log.info("stopped")
+  }
+
+  /// Those under way may end; what is cut off is tried again by the next start.
+  private func endDeliveries() async {
+    let patienceMillis = min(settings.delivery.schedule.attemptMillis, settings.limits.drainMillis)
+    let patience = Task.detached { [deliveryThread] in
+      try? await Task.sleep(nanoseconds: UInt64(patienceMillis) * 1_000_000)
+      if !Task.isCancelled { deliveryThread?.stop() }
+    }
+    await delivering.value
+    patience.cancel()
+    deliveryThread?.stop()
   }
 
   // MARK: Parts
@@ -172,34 +246,45 @@ package final class Server: Sendable {
   private static func methods(
     _ desk: Desk, _ tokens: TokenDesk, _ health: HealthState, reflection: Bool, _ limits: Limits
   ) -> [Method] {
-    let product = [AuthService.name, AccountService.name, SessionService.name, AdminService.name]
+    let product = [
+      AuthService.name, AccountService.name, SessionService.name, ProviderFlowService.name, AdminService.name,
+      SecondFactorService.name, VerificationService.name, EventService.name,
+    ]
     var methods = HealthService(health, services: product).methods
     if reflection {
       methods += ReflectionService(services: product + ["grpc.health.v1.Health"] + ReflectionService.names).methods
     }
     methods += AuthService(desk).methods + AccountService(desk).methods + AdminService(desk).methods
-    methods += SessionService(desk, signingKeys: { tokens.signingKeys() }).methods
+    methods += SessionService(desk, signingKeys: { tokens.signingKeys() }).methods + ProviderFlowService(desk).methods
+    methods += SecondFactorService(desk).methods + VerificationService(desk).methods
+    methods += EventService(desk, limits: limits.watch).methods
     return methods.map { $0.limited(to: limits.messageBytesMax) }
   }
 
-  private static func passwords(_ settings: Settings, _ metrics: ServerMetrics) throws -> PasswordDesk {
+  private static func passwords(
+    _ settings: Settings, _ importKeys: ImportKeys, _ metrics: ServerMetrics
+  ) throws -> PasswordDesk {
     let hasher = try PasswordHasher(memoryKiB: settings.passwordMemoryKiB, iterations: settings.passwordIterations)
     let count = settings.passwordWorkers > 0 ? settings.passwordWorkers : processorCount()
     // Nice 10: hashing must not keep a reactor from its core.
     let workers = Workers(
       name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
-    return PasswordDesk(hasher: hasher, workers: workers) { metrics.refused(.passwordQueue) }
+    return PasswordDesk(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
   }
 
-  /// Expired rows go in small portions, so that no caller's commit waits long behind them.
-  private static func sweep(_ store: any Store, _ log: Log, _ metrics: ServerMetrics) -> Task<Void, Never> {
+  /// Expired rows and idle accounts go in small portions, so that no caller's commit waits long behind them.
+  private static func sweep(_ environment: Environment, _ log: Log, _ metrics: ServerMetrics) -> Task<Void, Never> {
     Task.detached {
-      let portion = 1_000
+      let (portion, accountsPortion) = (1_000, 100)
       while !Task.isCancelled {
         do {
-          let swept = try await store.sweep(at: Timestamp(millis: wallMillis()), rowsMax: portion)
+          let now = Timestamp(millis: wallMillis())
+          let swept = try await environment.store.sweep(
+            at: now, rowsMax: portion,
+            auditedBefore: now.adding(millis: -environment.policy.auditLifetimeMillis))
           metrics.swept(swept)
-          if swept < portion { try await Task.sleep(nanoseconds: 30_000_000_000) }
+          let looked = try await RemoveIdleAccounts(environment)(accountsMax: accountsPortion)
+          if swept < portion, looked < accountsPortion { try await Task.sleep(nanoseconds: 30_000_000_000) }
         } catch is CancellationError {
           return
         } catch {

@@ -31,6 +31,14 @@ final class ServerCall {
   var headSent = false
   /// Of a streaming call.
   var messagesReceived = 0
+  /// Its work is under way, or the client has yet to take what came of it: nothing more of what it sends is looked at.
+  var isPaused = false
+  /// What came of its work was sent, and what follows waits until the client has taken it.
+  var awaitsTaking = false
+  /// It did more than to follow: its end is worth a line of the log.
+  var hasWorked = false
+  /// What came beside the message that began the work.
+  var unheard: (messages: ArraySlice<Message>, last: Bool)?
   /// As they were counted last: see `Connection.recount`.
   var heldBytes = 0
   /// A drain waits for it: all but calls that only watch and would never end by themselves.
@@ -78,6 +86,16 @@ final class ServerCall {
   func clientEnded(arena: Arena) -> StreamStep? { handler?.ended(arena: arena) }
 
   func woken(arena: Arena) -> StreamStep? { handler?.woken(arena: arena) }
+
+  var follows: Bool { handler?.follows ?? false }
+
+  func news() { handler?.news() }
+
+  func nextWork(nowMillis: Int64) -> StreamWork? { handler?.nextWork(nowMillis: nowMillis) }
+
+  func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep? {
+    try handler?.worked(result, nowMillis: nowMillis, arena: arena)
+  }
 }
 
 /// Most calls of a connection come with the same credentials: they are looked up once.

@@ -1,4 +1,5 @@
 internal import Admission
+internal import Fetch
 internal import GRPC
 internal import HTTP2
 internal import Reactor
@@ -12,6 +13,10 @@ internal import Wire
 enum WorkerLetter: Sendable {
   case accepted(descriptor: Int32, address: String)
   case answered(Ticket, streamID: Int32, Result<any WireEncodable, any Error>)
+  /// What a streaming call wanted done.
+  case worked(Ticket, streamID: Int32, Result<any Sendable, any Error>)
+  /// The store has more for calls that follow it.
+  case news
   /// Stop taking work, let calls finish.
   case drain
   /// End now.
@@ -59,6 +64,10 @@ final class Load: Sendable {
   /// Of them, those that the worker has yet to look at. What a client then leaves unsaid costs no time, so a handshake
   /// that stands still does not count: a few hundred silent sockets would keep everybody else out.
   let newcomers = Atomic<Int>(0)
+  /// Calls that follow the store.
+  let following = Atomic<Int>(0)
+  /// A letter says so, and has yet to be looked at.
+  let hasNews = Atomic<Bool>(false)
 }
 
 /// The driver of one reactor: its connections, and the order of a turn.
@@ -69,6 +78,9 @@ final class Load: Sendable {
   static let handshakeTimer: UInt32 = lifeTimer + 1
   static let begunTimer: UInt32 = lifeTimer + 2
   static let untakenTimer: UInt32 = lifeTimer + 3
+  static let followTimer: UInt32 = lifeTimer + 4
+
+  private static let fetchTicket = Ticket(slot: .max - 1, generation: 0)
 
   private struct Slot {
     var generation: UInt32 = 0
@@ -82,34 +94,43 @@ final class Load: Sendable {
   let sessionPool = SessionPool()
   private let mailbox: Mailbox<WorkerLetter>
   private let reactor: Reactor<Worker>
+  private let fetches: FetchDriver
   private let load: Load
   private var slots: [Slot] = []
   private var freeSlots: [Int] = []
   private var touched: [Connection] = []
   private var readers = ReadyList<Connection>()
   private var handshakes = ReadyList<Connection>()
+  /// Those with calls that follow the store.
+  private var following: [ObjectIdentifier: Connection] = [:]
+  private var beginning: [(Connection, ServerCall, StreamWork)] = []
   private var undecided: [(Connection, ServerCall, Message)] = []
   private var writeBuffer: [UInt8] = []
   private var draining = false
   /// Bytes kept for messages that are not whole, of all connections.
   var heldBytes = 0
 
-  init(shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load, meter: CallMeter) throws {
+  init(
+    shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load, meter: CallMeter, fetches: FetchDriver
+  ) throws {
     self.shared = shared
     self.meter = meter
     self.mailbox = mailbox
     self.load = load
+    self.fetches = fetches
     reactor = try Reactor(mailbox: mailbox)
     arena = Arena(budgetBytes: shared.limits.messageBytesMax * shared.limits.arenaFactor)
     unsafe readBuffer = .allocate(byteCount: shared.limits.readBytesMax, alignment: 16)
+    try reactor.watch(fetches.descriptor, Worker.fetchTicket, read: true, write: false)
   }
 
   deinit { unsafe readBuffer.deallocate() }
 
-  /// Runs until it was told to drain and the last connection is gone, or to stop.
+  /// Runs until it was told to drain and the last connection and fetch are gone, or to stop.
   func run() throws {
     try shared.store.attachThread()
     reactor.run(self)
+    fetches.close()
     shared.store.detachThread()
   }
 
@@ -122,7 +143,12 @@ final class Load: Sendable {
   // MARK: The turn
 
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
-    connection(ticket)?.ready(readable: readable, writable: writable)
+    if let connection = connection(ticket) {
+      connection.ready(readable: readable, writable: writable)
+    } else if ticket == Worker.fetchTicket {
+      fetches.turn()
+      stopWhenEmpty()
+    }
   }
 
   func timerFired(_ ticket: Ticket, kind: UInt32) {
@@ -136,6 +162,7 @@ final class Load: Sendable {
       connection.close()
     case Worker.begunTimer: connection.begunFired()
     case Worker.untakenTimer: connection.untakenFired()
+    case Worker.followTimer: connection.followFired()
     default: connection.deadlineFired(streamID: Int32(kind))
     }
   }
@@ -144,6 +171,13 @@ final class Load: Sendable {
     switch letter {
     case .accepted(let descriptor, let address): adopt(descriptor, address)
     case .answered(let ticket, let streamID, let result): answered(ticket, streamID, result)
+    case .worked(let ticket, let streamID, let result):
+      guard let (connection, call) = call(ticket, streamID) else { return }
+      connection.worked(call, result)
+    case .news:
+      // First, so that what is committed from here on comes with a letter of its own.
+      load.hasNews.store(false, ordering: .sequentiallyConsistent)
+      for connection in following.values { connection.hearNews() }
     case .drain:
       draining = true
       for slot in slots {
@@ -169,9 +203,16 @@ final class Load: Sendable {
       connection.isQueued = false
       connection.readPhase()
     }
-    guard !undecided.isEmpty else { return }
-    for (connection, call, message) in undecided where call.stage == .ready { run(call, message, on: connection) }
-    undecided.removeAll(keepingCapacity: true)
+    if !undecided.isEmpty {
+      for (connection, call, message) in undecided where call.stage == .ready { run(call, message, on: connection) }
+      undecided.removeAll(keepingCapacity: true)
+    }
+    if !beginning.isEmpty {
+      for (connection, call, work) in beginning where call.stage == .receiving {
+        launch(work, for: connection, call.stream.id)
+      }
+      beginning.removeAll(keepingCapacity: true)
+    }
   }
 
   func endTurn() {
@@ -205,7 +246,9 @@ final class Load: Sendable {
     load.newcomers.subtract(1, ordering: .relaxed)
   }
 
-  var hasLeftovers: Bool { !readers.isEmpty || !handshakes.isEmpty || !undecided.isEmpty || !touched.isEmpty }
+  var hasLeftovers: Bool {
+    !readers.isEmpty || !handshakes.isEmpty || !undecided.isEmpty || !touched.isEmpty || !beginning.isEmpty
+  }
 
   private func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
     guard case .unary(let start) = call.method.handler else { return }
@@ -218,7 +261,7 @@ final class Load: Sendable {
         launch(work, connection.ticket, call.stream.id)
       }
     } catch {
-      fail(call, error, on: connection)
+      refuse(call, error, on: connection)
     }
   }
 
@@ -234,26 +277,59 @@ final class Load: Sendable {
     }
   }
 
-  private func answered(_ ticket: Ticket, _ streamID: Int32, _ result: Result<any WireEncodable, any Error>) {
+  /// The same for a call that goes on after it, and has one at a time.
+  private func launch(_ work: @escaping StreamWork, for connection: Connection, _ streamID: Int32) {
+    let (mailbox, ticket) = (mailbox, connection.ticket)
+    Task.immediate(executorPreference: mailbox) {
+      let result: Result<any Sendable, any Error>
+      do { result = .success(try await work()) } catch { result = .failure(error) }
+      mailbox.post(.worked(ticket, streamID: streamID, result))
+    }
+  }
+
+  /// nil: it has ended since.
+  private func call(_ ticket: Ticket, _ streamID: Int32) -> (Connection, ServerCall)? {
     guard let connection = connection(ticket),
       let call = connection.session?.sink.stream(streamID)?.call as? ServerCall
-    else { return }
+    else { return nil }
+    return (connection, call)
+  }
+
+  private func answered(_ ticket: Ticket, _ streamID: Int32, _ result: Result<any WireEncodable, any Error>) {
+    guard let (connection, call) = call(ticket, streamID) else { return }
     switch result {
     case .success(let message):
       log.call(call.context, outcome: "OK")
       connection.answer(call, message.encode(arena: arena))
-    case .failure(let error): fail(call, error, on: connection)
+    case .failure(let error): refuse(call, error, on: connection)
     }
   }
 
-  private func fail(_ call: ServerCall, _ error: any Error, on connection: Connection) {
+  func refuse(_ call: ServerCall, _ error: any Error, on connection: Connection) {
     let status = Failures.status(of: error, arena: arena)
     log.call(call.context, error: error)
     metrics.failed(error, status.code)
     connection.fail(call, status)
   }
 
+  // MARK: Calls that follow the store
+
+  func startsFollowing(_ connection: Connection) {
+    load.following.add(1, ordering: .sequentiallyConsistent)
+    following[ObjectIdentifier(connection)] = connection
+  }
+
+  func stopsFollowing(_ connection: Connection) {
+    load.following.subtract(1, ordering: .relaxed)
+    if connection.followingCalls == 0 { following[ObjectIdentifier(connection)] = nil }
+  }
+
   // MARK: For connections
+
+  /// What a streaming call wants done.
+  func beginLater(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
+    beginning.append((connection, call, work))
+  }
 
   /// Room for what is to be written; a connection whose socket takes it all gives it back for the next.
   func takeWriteBuffer() -> [UInt8] {
@@ -360,6 +436,7 @@ final class Load: Sendable {
   }
 
   private func stopWhenEmpty() {
-    if draining, load.connections.load(ordering: .relaxed) == 0 { reactor.stop() }
+    // A fetch may be for a call of another reactor: keys are fetched for everybody.
+    if draining, load.connections.load(ordering: .relaxed) == 0, fetches.isIdle { reactor.stop() }
   }
 }

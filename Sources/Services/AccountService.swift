@@ -8,7 +8,7 @@ package struct AccountService: Sendable {
 
   package init(_ desk: Desk) { self.desk = desk }
 
-  package var methods: [Method] { [create, get, delete] }
+  package var methods: [Method] { [create, get, update, delete, merge] }
 
   private var create: Method {
     .unary("/\(AccountService.name)/Create", CreateRequest.self) { request, message, context, _ in
@@ -28,6 +28,24 @@ package struct AccountService: Sendable {
       let reading = try GetAccount(
         desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
       return try desk.read(reading, arena) { GetResponse(account: Wire.Account($0)) }
+    }
+  }
+
+  private var update: Method {
+    .unary("/\(AccountService.name)/Update", UpdateRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let order = try Shape.update(request)
+      let update = UpdateAccount(desk.environment)
+      return .task { UpdateResponse(session: Wire.Session(try await update(order, call))) }
+    }
+  }
+
+  private var merge: Method {
+    .unary("/\(AccountService.name)/Merge", Wire.MergeRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let order = try Shape.merge(request)
+      let merge = MergeAccounts(desk.environment)
+      return .task { MergeResponse(try await merge(order, call)) }
     }
   }
 

@@ -5,16 +5,70 @@ internal import Wire
 /// latchkey.v1.AdminService: for callers with the right to it, and never for unidentified ones.
 package struct AdminService: Sendable {
   package static let name = "latchkey.v1.AdminService"
-  private let desk: Desk
+  let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
 
-  package var methods: [Method] { [lookup, createCustomToken] }
+  package var methods: [Method] {
+    [
+      lookup, list, setDisabled, setCustomClaims, revokeSessions, importAccounts, exportAccounts, createCustomToken,
+    ]
+  }
 
   private var lookup: Method {
     .unary("/\(AdminService.name)/Lookup", LookupRequest.self) { request, _, _, arena in
       try desk.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
         LookupResponse(account: Wire.Account(state))
+      }
+    }
+  }
+
+  private var list: Method {
+    .unary("/\(AdminService.name)/List", ListRequest.self) { request, _, _, arena in
+      let size = Int(request.pageSize)
+      guard 0...ListAccounts.accountsMax ~= size else {
+        throw Shape.invalid("page_size", "1 to \(ListAccounts.accountsMax), or 0 for \(ListAccounts.usualAccounts).")
+      }
+      let reading = try ListAccounts(
+        pageToken: try Shape.text(request.pageToken, "page_token", bytesMax: Shape.pageTokenBytesMax),
+        accountsMax: size == 0 ? ListAccounts.usualAccounts : size)
+      return try desk.read(reading, arena) { page in
+        ListResponse(accounts: page.accounts.map(Wire.Account.init), nextPageToken: page.nextToken ?? "")
+      }
+    }
+  }
+
+  private var setDisabled: Method {
+    .unary("/\(AdminService.name)/SetDisabled", SetDisabledRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let setDisabled = SetDisabled(desk.environment)
+      return .task {
+        let state = try await setDisabled(accountID: id, disabled: request.disabled, call)
+        return SetDisabledResponse(account: Wire.Account(state))
+      }
+    }
+  }
+
+  private var setCustomClaims: Method {
+    .unary("/\(AdminService.name)/SetCustomClaims", SetCustomClaimsRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let setCustomClaims = SetCustomClaims(desk.environment)
+      return .task {
+        let state = try await setCustomClaims(accountID: id, claimsJSON: request.claimsJSON, call)
+        return SetCustomClaimsResponse(account: Wire.Account(state))
+      }
+    }
+  }
+
+  private var revokeSessions: Method {
+    .unary("/\(AdminService.name)/RevokeSessions", RevokeSessionsRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let revokeSessions = RevokeSessions(desk.environment)
+      return .task {
+        RevokeSessionsResponse(closed: Int32(clamping: try await revokeSessions(accountID: id, call)))
       }
     }
   }
@@ -32,7 +86,7 @@ package struct AdminService: Sendable {
 
   private static func subject(_ subject: LookupRequest.Subject?) throws -> LookupAccount.Subject {
     switch subject {
-    case .accountID(let id): .accountID(try Shape.required(id, "account_id", bytesMax: 128))
+    case .accountID(let id): .accountID(try Shape.accountID(id, "account_id"))
     case .email(let address): .email(try Shape.email(address, "email"))
     case .phoneNumber(let number): .phoneNumber(try Shape.phoneNumber(number, "phone_number"))
     case .identity(let identity):

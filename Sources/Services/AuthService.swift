@@ -22,10 +22,10 @@ package struct AuthService: Sendable {
       let signIn = SignIn(desk.environment)
       return .task {
         switch try await signIn(order, call) {
-        case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant, credential)))
-        case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict, credential)))
+        case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant)))
+        case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))
         case .secondFactorRequired(let required):
-          SignInResponse(outcome: .secondFactorRequired(.init(required, credential)))
+          SignInResponse(outcome: .secondFactorRequired(.init(required)))
         }
       }
     }
@@ -41,10 +41,10 @@ package struct AuthService: Sendable {
       return .task {
         switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {
         case .session(let grant, let alreadyLinked):
-          LinkResponse(outcome: .session(Wire.Session(grant, credential)), alreadyLinked: alreadyLinked)
-        case .credentialInUse(let conflict): LinkResponse(outcome: .credentialInUse(.init(conflict, credential)))
+          LinkResponse(outcome: .session(Wire.Session(grant)), alreadyLinked: alreadyLinked)
+        case .credentialInUse(let conflict): LinkResponse(outcome: .credentialInUse(.init(conflict)))
         case .secondFactorRequired(let required):
-          LinkResponse(outcome: .secondFactorRequired(.init(required, credential)))
+          LinkResponse(outcome: .secondFactorRequired(.init(required)))
         }
       }
     }
@@ -71,9 +71,9 @@ package struct AuthService: Sendable {
       return .task {
         let order = Identity.ReauthenticateRequest(idToken: idToken, credential: credential)
         return switch try await reauthenticate(order, call) {
-        case .session(let grant): ReauthenticateResponse(outcome: .session(Wire.Session(grant, credential)))
+        case .session(let grant): ReauthenticateResponse(outcome: .session(Wire.Session(grant)))
         case .secondFactorRequired(let required):
-          ReauthenticateResponse(outcome: .secondFactorRequired(.init(required, credential)))
+          ReauthenticateResponse(outcome: .secondFactorRequired(.init(required)))
         }
       }
     }

@@ -22,7 +22,9 @@ package final class Desk: Sendable {
     let client = try Shape.client(client)
     return CallFacts(
       caller: context.caller.name, mayFetchByEmail: context.caller.mayFetchByEmail,
+      mayMerge: context.caller.mayMerge,
       callerIdentified: context.caller.isIdentified, audiences: context.caller.audiences,
+      redirectURIs: context.caller.redirectURIs,
       binding: try Shape.binding(binding).map(environment.cryptography.sha256),
       idempotency: try claim(idempotencyKey, context, message),
       ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID, fate: context.fate)

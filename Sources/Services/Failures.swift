@@ -81,14 +81,16 @@ package enum Failures {
       .forbiddenClaim, .claimsTooLarge, .invalidCode:
       .invalidArgument
     case .invalidLoginCredentials, .invalidCredential, .invalidIDToken, .tokenExpired, .tokenRevoked,
-      .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .callerUnidentified:
+      .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .flowMismatch,
+      .callerUnidentified:
       .unauthenticated
-    case .userDisabled, .userMismatch, .callerNotAllowed: .permissionDenied
-    case .accountNotFound, .noSuchProvider: .notFound
-    case .emailAlreadyInUse, .providerAlreadyLinked: .alreadyExists
+    case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed: .permissionDenied
+    case .accountNotFound, .noSuchProvider, .secondFactorNotFound: .notFound
+    case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists: .alreadyExists
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
-      .askAdministrator:
+      .expiredCode, .unverifiedEmail, .secondFactorLimit,
+      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .askAdministrator:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded: .resourceExhausted
     case .providerUnavailable, .storeUnavailable: .unavailable

@@ -12,7 +12,7 @@ extension Wire.Account {
       phoneNumber: account.phoneNumber ?? "", displayName: account.displayName, photoURL: account.photoURL,
       anonymous: account.anonymous, disabled: account.disabled, createdAtMillis: account.createdAt.millis,
       lastSignInAtMillis: account.lastSignInAt?.millis, providers: Wire.Account.providers(state),
-      secondFactors: state.factors.map(SecondFactorHint.init), customClaimsJSON: account.customClaimsJSON)
+      secondFactors: state.factorsToOffer.map(SecondFactorHint.init), customClaimsJSON: account.customClaimsJSON)
   }
 
   private static func providers(_ state: AccountState) -> [LinkedProvider] {
@@ -52,25 +52,22 @@ extension SecondFactorHint {
 }
 
 extension Wire.Session {
-  /// `credential` is what the caller presented: the provider's own tokens are handed back, and kept nowhere. A repeated
-  /// call has no user info and gets none of them.
-  init(_ grant: SessionGrant, _ credential: Identity.Credential? = nil) {
+  init(_ grant: SessionGrant) {
     self.init(
       idToken: grant.idToken, idTokenExpiresAtMillis: grant.idTokenExpiresAt.millis,
       refreshToken: grant.refreshToken, account: Wire.Account(grant.account), isNewAccount: grant.isNewAccount,
       additionalUserInfo: grant.userInfo.map(AdditionalUserInfo.init),
-      providerCredential: grant.userInfo == nil ? nil : credential?.providersOwn,
+      providerCredential: grant.tokens.map(ProviderCredential.init),
       revokedProviderIDs: grant.revokedProviderIDs, sessionID: grant.sessionID,
       refreshTokenExpiresAtMillis: grant.refreshTokenExpiresAt.millis)
   }
 }
 
-extension Identity.Credential {
-  /// The provider's own tokens, where the credential brought any.
-  var providersOwn: ProviderCredential? {
-    guard case .providerToken(let token) = self else { return nil }
-    return ProviderCredential(
-      providerID: token.providerID, accessToken: token.accessToken, idToken: token.idToken, secret: token.tokenSecret)
+extension ProviderCredential {
+  init(_ tokens: ProviderTokens) {
+    self.init(
+      providerID: tokens.providerID, accessToken: tokens.accessToken, idToken: tokens.idToken, secret: tokens.secret,
+      refreshToken: tokens.refreshToken, expiresInMillis: tokens.expiresInMillis, grantedScopes: tokens.grantedScopes)
   }
 }
 
@@ -81,28 +78,29 @@ extension AdditionalUserInfo {
 }
 
 extension Wire.AccountExists {
-  init(_ conflict: Identity.AccountExists, _ credential: Identity.Credential) {
+  init(_ conflict: Identity.AccountExists) {
     self.init(
       email: conflict.email, providerIDs: conflict.providerIDs, signInMethods: conflict.methods,
       pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
-      providerCredential: credential.providersOwn, additionalUserInfo: conflict.userInfo.map(AdditionalUserInfo.init),
+      providerCredential: conflict.tokens.map(ProviderCredential.init),
+      additionalUserInfo: conflict.userInfo.map(AdditionalUserInfo.init),
       reason: conflict.reason.rawValue, canClaimAddress: conflict.canClaimAddress)
   }
 }
 
 extension Wire.CredentialInUse {
-  init(_ conflict: Identity.CredentialInUse, _ credential: Identity.Credential) {
+  init(_ conflict: Identity.CredentialInUse) {
     self.init(
       email: conflict.email ?? "", pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
-      providerCredential: credential.providersOwn)
+      providerCredential: conflict.tokens.map(ProviderCredential.init))
   }
 }
 
 extension Wire.SecondFactorRequired {
-  init(_ required: Identity.SecondFactorRequired, _ credential: Identity.Credential) {
+  init(_ required: Identity.SecondFactorRequired) {
     self.init(
       pendingToken: required.handle, hints: required.factors.map(SecondFactorHint.init),
-      expiresAtMillis: required.expiresAt.millis, providerCredential: credential.providersOwn,
+      expiresAtMillis: required.expiresAt.millis, providerCredential: required.tokens.map(ProviderCredential.init),
       additionalUserInfo: required.userInfo.map(AdditionalUserInfo.init))
   }
 }
@@ -116,5 +114,17 @@ extension Wire.FetchProvidersResponse {
           purpose: held.purpose.rawValue, providerID: held.providerID, email: held.email ?? "",
           username: held.username, displayName: held.displayName, expiresAtMillis: held.expiresAt.millis)
       })
+  }
+}
+
+extension SessionInfo {
+  init(_ listed: ListedSession) {
+    let session = listed.session
+    self.init(
+      sessionID: session.id, signInProvider: session.signInProviderID, signedInAtMillis: session.authTime.millis,
+      lastUsedAtMillis: session.lastUsedAt.millis,
+      client: ClientContext(
+        ipAddress: session.ipAddress, userAgent: session.userAgent, deviceID: session.deviceID),
+      current: listed.isCurrent)
   }
 }

@@ -16,16 +16,19 @@ package final class Method: Sendable {
   /// `/package.Service/Method`.
   package let path: String
   package let messageBytesMax: Int
+  /// Its messages hold many rows each: the limit of single requests is not theirs.
+  package let takesBatches: Bool
   /// The longest a call may take, whatever deadline its client sets.
   package let timeLimitMillis: Int64
   package let access: Access
   package let handler: Handler
 
   package init(
-    _ path: String, messageBytesMax: Int = 65_536, timeLimitMillis: Int64 = 30_000, access: Access = .right,
-    _ handler: Handler
+    _ path: String, messageBytesMax: Int = 65_536, takesBatches: Bool = false, timeLimitMillis: Int64 = 30_000,
+    access: Access = .right, _ handler: Handler
   ) {
     self.path = path
+    self.takesBatches = takesBatches
     self.messageBytesMax = messageBytesMax
     self.timeLimitMillis = timeLimitMillis
     self.access = access
@@ -66,6 +69,28 @@ package protocol StreamHandler: AnyObject {
   func ended(arena: Arena) -> StreamStep
   /// Something the call may be watching has changed.
   func woken(arena: Arena) -> StreamStep
+
+  /// What it wants done before it says more; asked after each message, and whenever its client has taken all that it
+  /// was sent. Until its client has taken what came of it, nothing that the client sends is looked at: whoever sends
+  /// faster than that finds the window shut. nil: nothing for now.
+  func nextWork(nowMillis: Int64) -> StreamWork?
+  /// That work is done.
+  func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep
+  /// Whether it follows the store: then it is told of news there, and asked for work after them too.
+  var follows: Bool { get }
+  /// What it follows may have changed.
+  func news()
+}
+
+/// Run as a task of the call, on its reactor; may wait.
+package typealias StreamWork = @Sendable () async throws -> any Sendable
+
+/// Most streams answer what they are sent.
+extension StreamHandler {
+  package func nextWork(nowMillis: Int64) -> StreamWork? { nil }
+  package func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep { StreamStep() }
+  package var follows: Bool { false }
+  package func news() {}
 }
 
 package struct StreamStep {

@@ -13,7 +13,7 @@ package struct SessionService: Sendable {
     self.signingKeys = signingKeys
   }
 
-  package var methods: [Method] { [refresh, signOut, verifyIDToken, getSigningKeys] }
+  package var methods: [Method] { [refresh, signOut, revokeAll, listSessions, verifyIDToken, getSigningKeys] }
 
   private var refresh: Method {
     .unary("/\(SessionService.name)/Refresh", RefreshRequest.self) { request, message, context, _ in
@@ -39,6 +39,23 @@ package struct SessionService: Sendable {
         try await signOut(order, call)
         return SignOutResponse()
       }
+    }
+  }
+
+  private var revokeAll: Method {
+    .unary("/\(SessionService.name)/RevokeAll", RevokeAllRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      let idToken = try Shape.token(request.idToken, "id_token")
+      let revokeAll = RevokeAll(desk.environment)
+      return .task { RevokeAllResponse(closed: Int32(clamping: try await revokeAll(idToken: idToken, call))) }
+    }
+  }
+
+  private var listSessions: Method {
+    .unary("/\(SessionService.name)/ListSessions", ListSessionsRequest.self) { request, message, context, arena in
+      let call = try desk.facts(context, message)
+      let reading = try ListSessions(desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try desk.read(reading, arena) { ListSessionsResponse(sessions: $0.map(SessionInfo.init)) }
     }
   }
 

@@ -10,17 +10,34 @@ enum Shape {
   static let tokenBytesMax = 16_384
   /// A handle has 43; some room for what a later version may make of it.
   static let handleBytesMax = 128
+  /// A code has 6 digits.
+  static let phoneCodeBytesMax = 16
   static let idempotencyKeyBytesMax = 255
+  /// A provider's redirect carries its code, and some carry an ID token beside it.
+  static let callbackURIBytesMax = 20_480
+  static let scopesMax = 32
+  static let scopeBytesMax = 256
+  static let customParametersMax = 20
+  static let customParameterBytesMax = 1_024
+  static let loginHintBytesMax = 320
   static let bindingBytes = 16...256
   static let displayNameBytesMax = 256
   static let urlBytesMax = 2_048
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
+  static let accountIDBytesMax = 128
+  /// An account id in base64url, and some room for what a later version may make of it.
+  static let pageTokenBytesMax = 256
   static let ipAddressBytesMax = 64
   static let userAgentBytesMax = 512
   static let deviceIDBytesMax = 128
+  static let factorIDBytesMax = 128
+  /// A recovery code has 19; some room for blanks.
+  static let codeBytesMax = 64
   /// Far above what is worth hashing; the policy's own limit is at most this.
   static let passwordBytesMax = 1_024
+  /// More than any two accounts have conflicts.
+  static let keepMax = 64
 
   static func invalid(_ field: String, _ hint: String) -> Failure { Failure(.invalidField, field: field, hint: hint) }
 
@@ -36,6 +53,10 @@ enum Shape {
 
   static func token(_ token: String, _ field: String) throws -> String {
     try required(token, field, bytesMax: tokenBytesMax)
+  }
+
+  static func accountID(_ id: String, _ field: String) throws -> String {
+    try required(id, field, bytesMax: accountIDBytesMax)
   }
 
   /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
@@ -80,9 +101,22 @@ enum Shape {
     case .anonymous: return .anonymous
     case .pendingToken(let handle):
       return .pendingToken(try required(handle, "credential.pending_token", bytesMax: handleBytesMax))
-    case .authorizationResponse, .phoneCode, .emailLink:
-      throw Failure(
-        .operationNotAllowed, field: "credential", hint: "This way of signing in is not enabled on this server.")
+    case .authorizationResponse(let response):
+      let path = "credential.authorization_response."
+      return .authorizationResponse(
+        Identity.AuthorizationResponse(
+          flowID: try required(response.flowID, path + "flow_id", bytesMax: handleBytesMax),
+          callbackURI: try required(response.callbackURI, path + "callback_uri", bytesMax: callbackURIBytesMax)))
+    case .phoneCode(let code):
+      let path = "credential.phone_code."
+      return .phoneCode(
+        verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
+        digits: try required(code.code, path + "code", bytesMax: phoneCodeBytesMax))
+    case .emailLink(let link):
+      let path = "credential.email_link."
+      return .emailLink(
+        email: try email(link.email, path + "email"),
+        code: try required(link.code, path + "code", bytesMax: handleBytesMax))
     }
   }
 

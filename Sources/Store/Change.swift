@@ -29,6 +29,10 @@ package enum Write: Hashable, Sendable {
   case rememberUnlink(UnlinkRecord)
   case forgetUnlink(accountID: String, IdentityKey)
   case insertFactor(FactorRecord)
+  /// Replaces what is kept of the factor: its secret and its name. `.stale` where the account does not have it.
+  case updateFactor(FactorRecord)
+  /// `.stale` where the account does not have it.
+  case deleteFactor(id: String, accountID: String)
 
   case insertSession(SessionRecord)
   /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else
@@ -49,8 +53,27 @@ package enum Write: Hashable, Sendable {
   case completePending(Digest, version: Int64, at: Timestamp, accountID: String, sessionID: String)
   /// Takes one attempt off the row, down to none.
   case countPendingAttempt(Digest)
+  /// The same where the row still has this version and an attempt left, else `.stale`: of tries at once, none is
+  /// answered before it is counted.
+  case spendPendingAttempt(Digest, version: Int64)
+  /// Replaces what the row holds where it still has this version and is not completed, else `.stale`.
+  case resealPending(Digest, version: Int64, sealed: [UInt8])
   /// Removes the pending rows held for the account, but for one.
   case deletePendings(accountID: String, except: Digest?)
+  /// Removes the pending rows of one purpose for one identity, whoever asked for them; where `createdAfter` is given,
+  /// only those that are younger.
+  case endPendings(PendingPurpose, IdentityKey, createdAfter: Timestamp? = nil)
+
+  /// Fails with `.limited(.deliveries)` where so many wait to be sent already.
+  case enqueueDelivery(DeliveryRecord, queueMax: Int)
+  /// Takes one attempt, and sets when the next may be made. `.stale` where another has taken it, or the message is gone
+  /// or buried: of several who would send it at once, one does.
+  case claimDelivery(id: String, attempts: Int, nextAttemptAt: Timestamp)
+  /// It was sent, or is of no use any more. Does nothing where it is gone.
+  case removeDelivery(id: String)
+  /// Gives it up: its contents go, what else is known of it stays until `keptUntil`. Does nothing where it is gone or
+  /// buried.
+  case buryDelivery(id: String, at: Timestamp, reason: String, keptUntil: Timestamp)
 
   /// Takes the place of a record that had expired when this one was created; before that, fails with
   /// `.conflict(.idempotency)`.
@@ -60,7 +83,28 @@ package enum Write: Hashable, Sendable {
   case appendAudit(AuditRecord)
   /// Fails with `.conflict(.signingKey)`.
   case insertSigningKey(SigningKeyRecord)
+  /// `.stale` where it is retired already or unknown: of several replicas that replace a key, one does.
   case retireSigningKey(keyID: String, at: Timestamp)
+  /// Removes the keys that were retired at this moment or before.
+  case deleteSigningKeys(retiredBy: Timestamp)
+
+  /// Counts one more under its key (`ThrottleRecord.counting`), however many do so at once; one that refuses blocked
+  /// keys fails with `.throttled` while its key is blocked.
+  case countThrottle(ThrottleCount)
+  /// Forgets what was counted under the key. Fails with `.throttled` while the key is blocked: what began before the
+  /// block must not end it.
+  case resetThrottle(Digest, ThrottleKind, at: Timestamp)
+
+  /// Removes the account as `deleteAccount` does, and keeps its id from ever being given again: every later
+  /// `insertAccount` of it fails with `.conflict(.accountID)`.
+  case closeAccount(ClosedAccountRecord, version: Int64)
+  /// `.stale` where a session of the account was used at this moment or later.
+  case guardIdle(accountID: String, since: Timestamp)
+  /// An anonymous account that was used after all: `Query.idleAnonymous` finds it again once this moment is as long
+  /// ago.
+  case noteIdle(accountID: String, since: Timestamp)
+  /// Nothing where a key of this id is kept: the id is derived from the key.
+  case keepImportKey(ImportKeyRecord)
 }
 
 /// The most pending rows that may be held at once.
@@ -87,10 +131,14 @@ package enum UniqueKey: Hashable, Sendable {
   case signingKey
 }
 
-package enum PendingScope: Hashable, Sendable {
+/// What is full.
+package enum LimitedScope: Hashable, Sendable {
+  // Pending rows of an account, of a caller, and in all.
   case account
   case caller
   case total
+  /// The messages that wait to be sent.
+  case deliveries
 }
 
 package enum Outcome: Hashable, Sendable {
@@ -100,8 +148,10 @@ package enum Outcome: Hashable, Sendable {
   case conflict(UniqueKey)
   /// A guard failed: what the decision was taken on has changed; nothing was written.
   case stale
-  /// A limit of the pending table is reached; nothing was written.
-  case limited(PendingScope)
+  /// A limit of the table is reached; nothing was written.
+  case limited(LimitedScope)
+  /// What is counted came too often; nothing was written.
+  case throttled(ThrottleKind, until: Timestamp)
   /// The call was cancelled before the change was taken up; nothing was written.
   case cancelled
 }

@@ -4,6 +4,7 @@ package struct Query: Hashable, Sendable {
   package var idempotency: Digest?
   /// This session, and its account as `sessionAccount`.
   package var sessionID: String?
+  /// This account; where it was closed by a merge, what is left of it as `closedAccount`.
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?
@@ -17,11 +18,94 @@ package struct Query: Hashable, Sendable {
   package var phoneNumber: String?
   /// This pending row, and the account it was held for as `pendingAccount`.
   package var pending: Digest?
+  /// A second row: the one that a held call was about to complete.
+  package var alsoPending: Digest?
+  /// The pending row of a code, beside another one; its account is not looked up.
+  package var code: Digest?
   /// Whether a single-use token with this digest was spent.
   package var spentToken: Digest?
   package var signingKeys = false
+  /// What was counted under these keys.
+  package var throttles: [Digest] = []
+  /// Whether the owner of `email`, or of the session, has a session on the device of this name that was not ended for
+  /// a reason other than its person's.
+  package var deviceID: String?
+  /// The messages to send.
+  package var deliveries: DueDeliveries?
+  /// The sessions of an account that are open at a moment, as `openSessions` and `openSessionCount`.
+  package var openSessions: OpenSessionsQuery?
+  /// A second session, and its account as `otherSessionAccount`.
+  package var otherSessionID: String?
+  package var idleAnonymous: IdleQuery?
+  /// Some of all accounts, in the order of their ids.
+  package var page: PageOrder?
+  /// The key of imported password hashes under this id.
+  package var importKeyID: String?
+  package var events: EventRange?
 
   package init() {}
+}
+
+package struct OpenSessionsQuery: Hashable, Sendable {
+  package var accountID: String
+  package var at: Timestamp
+  /// How many are wanted, the latest first; all are counted.
+  package var most: Int
+
+  package init(accountID: String, at: Timestamp, most: Int) {
+    self.accountID = accountID
+    self.at = at
+    self.most = most
+  }
+}
+
+/// Anonymous accounts that were not used since before a moment, as far as was looked, longest unused first. An account
+/// counts as unused since it was made or `Write.noteIdle` was last said of it.
+package struct IdleQuery: Hashable, Sendable {
+  package var before: Timestamp
+  package var accountsMax: Int
+
+  package init(before: Timestamp, accountsMax: Int) {
+    self.before = before
+    self.accountsMax = accountsMax
+  }
+}
+
+/// A page goes on behind an id, so that accounts which come and go meanwhile move no other to another page.
+package struct PageOrder: Hashable, Sendable {
+  /// nil: from the first account on.
+  package var afterID: String?
+  package var accountsMax: Int
+
+  package init(afterID: String?, accountsMax: Int) {
+    self.afterID = afterID
+    self.accountsMax = accountsMax
+  }
+}
+
+/// An anonymous account to look at, with the last use of any of its sessions.
+package struct IdleAccount: Hashable, Sendable {
+  package var id: String
+  package var version: Int64
+  package var lastUsedAt: Timestamp?
+
+  package init(id: String, version: Int64, lastUsedAt: Timestamp?) {
+    self.id = id
+    self.version = version
+    self.lastUsedAt = lastUsedAt
+  }
+}
+
+/// Audit rows in the order of their positions.
+package struct EventRange: Hashable, Sendable {
+  /// The position before the first.
+  package var after: Int64
+  package var rowsMax: Int
+
+  package init(after: Int64, rowsMax: Int) {
+    self.after = after
+    self.rowsMax = rowsMax
+  }
 }
 
 /// An account with what hangs on it.
@@ -85,8 +169,26 @@ package struct Facts: Hashable, Sendable {
   @Held package var phoneOwner: AccountState?
   @Held package var pending: PendingRecord?
   @Held package var pendingAccount: AccountState?
+  @Held package var alsoPending: PendingRecord?
+  @Held package var code: PendingRecord?
   package var tokenSpent = false
   package var signingKeys: [SigningKeyRecord] = []
+  /// Those that there are, in the order of the keys.
+  package var throttles: [ThrottleRecord] = []
+  package var deviceIsKnown = false
+  @Held package var deliveries: DeliveryQueue?
+  /// Those that began last first.
+  package var openSessions: [SessionRecord] = []
+  package var openSessionCount = 0
+  @Held package var closedAccount: ClosedAccountRecord?
+  @Held package var otherSession: SessionRecord?
+  @Held package var otherSessionAccount: AccountState?
+  package var idleAnonymous: [IdleAccount] = []
+  package var page: [AccountState] = []
+  @Held package var importKey: ImportKeyRecord?
+  package var events: [AuditRecord] = []
+  /// With `events`: the position of the newest of all, and 0 where there never was any.
+  package var lastEvent: Int64 = 0
 
   package init() {}
 }

@@ -7,12 +7,15 @@ package struct AccountRecord: Hashable, Sendable {
   package var email: String?
   /// nil: nobody has proved the address.
   package var emailProof: EmailProof?
+  /// When it was first proved; nil for accounts whose proof is older than this record of it.
+  package var emailProvedAt: Timestamp?
   /// The provider whose assertion proved it, where `emailProof` is `.assertion`.
   package var emailProofProviderID: String?
   /// Who brought the address: a provider id, or "password". Decides whether an unlink takes the address along.
   package var emailSource: String?
   /// E.164. Unique over all accounts where present.
   package var phoneNumber: String?
+  package var phoneNumberSetAt: Timestamp?
   package var displayName = ""
   package var photoURL = ""
   /// A JSON object, or empty.
@@ -77,7 +80,7 @@ package struct FactorRecord: Hashable, Sendable {
   package var kind: FactorKind
   package var displayName: String
   package var phoneNumber: String?
-  /// Sealed secret of a TOTP factor, digests of recovery codes.
+  /// Of a TOTP factor its secret and the last step used, of recovery codes the digests of those that are left.
   package var sealedSecret: [UInt8]
   package var enrolledAt: Timestamp
 
@@ -121,7 +124,9 @@ package struct SessionRecord: Hashable, Sendable {
   package var authTime: Timestamp
   package var signInProviderID: String
   package var methods: [String]
+  /// The kind of the second factor that it showed, and which one of the account's that was.
   package var secondFactor: String?
+  package var secondFactorID: String?
   package var audience: String
   /// What the custom token that opened it says of this session: a JSON object, or empty.
   package var claimsJSON = ""
@@ -158,13 +163,43 @@ package struct SessionRecord: Hashable, Sendable {
   package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
 }
 
+/// What is left of an account that a merge closed: its id, which is never given again, and who has what it had.
+package struct ClosedAccountRecord: Hashable, Sendable {
+  package var id: String
+  package var survivorID: String
+  package var movedProviderIDs: [String]
+  package var closedAt: Timestamp
+
+  package init(id: String, survivorID: String, movedProviderIDs: [String], closedAt: Timestamp) {
+    self.id = id
+    self.survivorID = survivorID
+    self.movedProviderIDs = movedProviderIDs
+    self.closedAt = closedAt
+  }
+}
+
 package enum PendingPurpose: String, Sendable, CaseIterable {
   case link
   case secondFactor = "second_factor"
   case credentialInUse = "credential_in_use"
+  /// The state of a flow through a provider's pages.
+  case flow
+  /// A second factor that its person has not proved to have yet.
+  case enrollment
+  // Codes that were sent: to a telephone, or as a mailed link.
+  case phoneCode = "phone_code"
+  case emailLink = "email_link"
+  case verifyEmail = "verify_email"
+  case resetPassword = "reset_password"
+  case changeEmail = "change_email"
+  /// The way back from a change of address, mailed to the old one.
+  case revertEmail = "revert_email"
+
+  /// Whether it is the assertion of somebody's credential that waits in such a row.
+  package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }
 }
 
-/// One held assertion: the row of the pending-credential table.
+/// One held assertion, or one flow: the row of the pending-credential table.
 package struct PendingRecord: Hashable, Sendable {
   /// SHA-256 of the handle; the handle itself is only ever with the client.
   package var digest: Digest
@@ -173,7 +208,8 @@ package struct PendingRecord: Hashable, Sendable {
   package var identity: IdentityKey
   package var email: String?
   package var tier: TrustTier
-  /// The account found: the one whose address met, or that owns the identity.
+  /// The account found: the one whose address met, or that owns the identity. Empty for a flow, which has found none;
+  /// such rows are counted by caller and in all, and by no account.
   package var accountID: String
   package var caller: CallerName
   package var binding: Digest?
@@ -241,7 +277,15 @@ package struct IdempotencyRecord: Hashable, Sendable {
 }
 
 /// A security-relevant change, written in the transaction of that change.
+///
+/// It is the event that watchers are told as well, so that there is no second copy to keep in step.
 package struct AuditRecord: Hashable, Sendable {
+  /// Where it stands among all of them; given by the store when it is written, 0 before.
+  ///
+  /// No row that becomes visible later stands before one that is visible already, or a watcher would pass it over. One
+  /// writer simply counts. A backend with many has to number the rows after they were committed, in one place, since a
+  /// sequence that each transaction draws from is drawn in another order than the transactions end in.
+  package var position: Int64 = 0
   /// Random, time-ordered.
   package var id: String
   package var at: Timestamp
@@ -283,5 +327,18 @@ package struct SigningKeyRecord: Hashable, Sendable {
     self.publishedAt = publishedAt
     self.activeFrom = activeFrom
     self.retiredAt = retiredAt
+  }
+}
+
+/// A key that a former service hashed passwords with: imported hashes name it by its id; sealed.
+package struct ImportKeyRecord: Hashable, Sendable {
+  package var id: String
+  package var sealedKey: [UInt8]
+  package var createdAt: Timestamp
+
+  package init(id: String, sealedKey: [UInt8], createdAt: Timestamp) {
+    self.id = id
+    self.sealedKey = sealedKey
+    self.createdAt = createdAt
   }
 }

@@ -36,12 +36,21 @@ package protocol Store: Sendable {
   /// store untouched and answers `.cancelled`. After `.committed` nothing can undo it.
   func commit(_ change: Change, fate: Fate) async throws -> Outcome
 
-  /// Removes what has expired (pending rows, idempotency records, spent tokens, and the sessions that ended before
-  /// today, UTC), at most `rowsMax` rows of each kind so that callers are not held up; returns how many went.
-  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int
+  /// Removes what has expired (pending rows, idempotency records, spent tokens, counts of attempts, buried messages
+  /// that were kept long enough, the sessions that ended before today, UTC, and the audit rows written before
+  /// `auditedBefore`), at most `rowsMax` rows of each kind so that callers are not held up; returns how many went. The
+  /// newest audit row stays, so that no position is given twice.
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int
 
   /// Ends the backend after the last commit returned. Later calls throw `StoreError.closed`.
   func close() async
+}
+
+extension Store {
+  /// Keeps every audit row.
+  package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
+    try await sweep(at: now, rowsMax: rowsMax, auditedBefore: Timestamp(millis: .min))
+  }
 }
 
 /// Storage that cannot answer. The domain turns each of them into `STORE_UNAVAILABLE`.

@@ -11,4 +11,6 @@ package protocol StoreObserver: Sendable {
   func refusedByFullQueue()
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
+  /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
+  func holds(waitingDeliveries: Int)
 }

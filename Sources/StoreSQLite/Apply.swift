@@ -20,7 +20,7 @@ extension Writer {
   /// nil: written.
   private func apply(_ write: Write) throws(Failure) -> Outcome? {
     switch write {
-    case .insertAccount(let account): try insert(account)
+    case .insertAccount(let account): return try insert(account) ? nil : .conflict(.accountID)
     case .updateAccount(let account): return try update(account) ? nil : .stale
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
     case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
@@ -31,6 +31,8 @@ extension Writer {
     case .rememberUnlink(let unlink): return try remember(unlink) ? nil : .stale
     case .forgetUnlink(let accountID, let key): try forget(key, of: accountID)
     case .insertFactor(let factor): return try insert(factor) ? nil : .stale
+    case .updateFactor(let factor): return try update(factor) ? nil : .stale
+    case .deleteFactor(let id, let accountID): return try deleteFactor(id, of: accountID) ? nil : .stale
     case .insertSession(let session): try insert(session)
     case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
       return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt) ? nil : .stale
@@ -44,12 +46,30 @@ extension Writer {
     case .completePending(let digest, let version, let at, let accountID, let sessionID):
       return try complete(digest, version, at, accountID, sessionID) ? nil : .stale
     case .countPendingAttempt(let digest): try countAttempt(digest)
+    case .spendPendingAttempt(let digest, let version): return try spendAttempt(digest, version) ? nil : .stale
+    case .resealPending(let digest, let version, let sealed):
+      return try reseal(digest, version, sealed) ? nil : .stale
     case .deletePendings(let accountID, let except): try deletePendings(of: accountID, except: except)
+    case .endPendings(let purpose, let key, let createdAfter):
+      try endPendings(purpose, key, createdAfter: createdAfter)
+    case .enqueueDelivery(let delivery, let queueMax):
+      return try enqueue(delivery, queueMax: queueMax) ? nil : .limited(.deliveries)
+    case .claimDelivery(let id, let attempts, let nextAttemptAt):
+      return try claimDelivery(id, attempts, nextAttemptAt) ? nil : .stale
+    case .removeDelivery(let id): try removeDelivery(id)
+    case .buryDelivery(let id, let at, let reason, let keptUntil): try buryDelivery(id, at, reason, keptUntil)
     case .insertIdempotency(let record): try insert(record)
     case .spendToken(let digest, let expiresAt): try spend(digest, until: expiresAt)
     case .appendAudit(let record): try insert(record)
     case .insertSigningKey(let key): try insert(key)
-    case .retireSigningKey(let keyID, let at): try retire(keyID, at)
+    case .countThrottle(let counted): return try count(counted)
+    case .resetThrottle(let key, let kind, let at): return try reset(key, kind, at)
+    case .retireSigningKey(let keyID, let at): return try retire(keyID, at) ? nil : .stale
+    case .deleteSigningKeys(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)
+    case .closeAccount(let closed, let version): return try close(closed, version) ? nil : .stale
+    case .guardIdle(let accountID, let since): return try isUsed(accountID, since: since) ? .stale : nil
+    case .noteIdle(let accountID, let since): try noteIdle(accountID, since)
+    case .keepImportKey(let key): try keep(key)
     }
     return nil
   }
@@ -75,13 +95,6 @@ extension Writer {
       .bind(digest).bind(expiresAt).runInsert()
   }
 
-  private func insert(_ record: AuditRecord) throws(Failure) {
-    try connection.statement(
-      "INSERT INTO audit (id, at, account_id, event, caller, details) VALUES (?, ?, ?, ?, ?, ?)"
-    ).bind(record.id).bind(record.at).bind(record.accountID).bind(record.event).bind(record.caller.text)
-      .bind(record.detailsJSON).runInsert()
-  }
-
   private func insert(_ key: SigningKeyRecord) throws(Failure) {
     try connection.statement(
       """
@@ -92,8 +105,18 @@ extension Writer {
       .bind(key.retiredAt).runInsert()
   }
 
-  private func retire(_ keyID: String, _ at: Timestamp) throws(Failure) {
+  private func keep(_ key: ImportKeyRecord) throws(Failure) {
+    try connection.statement(
+      "INSERT INTO import_keys (id, sealed_key, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
+    ).bind(key.id).bind(key.sealedKey).bind(key.createdAt).run()
+  }
+
+  private func retire(_ keyID: String, _ at: Timestamp) throws(Failure) -> Bool {
     try connection.statement("UPDATE signing_keys SET retired_at = ? WHERE key_id = ? AND retired_at IS NULL")
-      .bind(at).bind(keyID).run()
+      .bind(at).bind(keyID).runHitsRow()
+  }
+
+  private func deleteSigningKeys(retiredBy: Timestamp) throws(Failure) {
+    try connection.statement("DELETE FROM signing_keys WHERE retired_at <= ?").bind(retiredBy).run()
   }
 }

@@ -4,15 +4,18 @@ import Store
 // account that is gone finds no number to be kept under, and is refused.
 
 extension Writer {
-  func insert(_ account: AccountRecord) throws(Failure) {
+  /// False: an account of this id was closed.
+  func insert(_ account: AccountRecord) throws(Failure) -> Bool {
     let statement = try connection.statement(
       """
       INSERT INTO accounts (email, email_proof, email_proof_provider_id, email_source, phone_number, display_name,
         photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled,
-        made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, id, version)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_proved_at, phone_number_set_at,
+        id, version, idle_since)
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?17
+      WHERE NOT EXISTS (SELECT 1 FROM closed_accounts WHERE id = ?21)
       """)
-    try bind(account, to: statement).runInsert()
+    return try bind(account, to: statement).runHitsRow()
   }
 
   func update(_ account: AccountRecord) throws(Failure) -> Bool {
@@ -21,7 +24,7 @@ extension Writer {
       UPDATE accounts SET email = ?, email_proof = ?, email_proof_provider_id = ?, email_source = ?, phone_number = ?,
         display_name = ?, photo_url = ?, custom_claims = ?, password_hash = ?, password_set_at = ?, email_link = ?,
         custom_token = ?, anonymous = ?, disabled = ?, made_by_administrator = ?, tokens_valid_after = ?,
-        created_at = ?, last_sign_in_at = ?, version = version + 1
+        created_at = ?, last_sign_in_at = ?, email_proved_at = ?, phone_number_set_at = ?, version = version + 1
       WHERE id = ? AND version = ?
       """)
     return try bind(account, to: statement).runHitsRow()
@@ -32,8 +35,8 @@ extension Writer {
       .bind(account.emailSource).bind(account.phoneNumber).bind(account.displayName).bind(account.photoURL)
       .bind(account.customClaimsJSON).bind(account.passwordHash).bind(account.passwordSetAt).bind(account.emailLink)
       .bind(account.customToken).bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
-      .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt).bind(account.id)
-      .bind(account.version)
+      .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt)
+      .bind(account.emailProvedAt).bind(account.phoneNumberSetAt).bind(account.id).bind(account.version)
   }
 
   func raiseVersion(of id: String, from version: Int64) throws(Failure) -> Bool {
@@ -57,6 +60,26 @@ extension Writer {
     try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
     try deletePendings(of: id, except: nil)
     return true
+  }
+
+  func close(_ closed: ClosedAccountRecord, _ version: Int64) throws(Failure) -> Bool {
+    guard try deleteAccount(closed.id, version) else { return false }
+    try connection.statement(
+      "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES (?, ?, ?, ?)"
+    ).bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
+      .bind(closed.closedAt).runInsert()
+    return true
+  }
+
+  func isUsed(_ accountID: String, since: Timestamp) throws(Failure) -> Bool {
+    let statement = try connection.statement(
+      "SELECT 1 FROM sessions WHERE account_id = ? AND last_used_at >= ? LIMIT 1")
+    defer { statement.reset() }
+    return try statement.bind(accountID).bind(since).step()
+  }
+
+  func noteIdle(_ accountID: String, _ since: Timestamp) throws(Failure) {
+    try connection.statement("UPDATE accounts SET idle_since = ? WHERE id = ?").bind(since).bind(accountID).run()
   }
 
   // MARK: Identities
@@ -144,8 +167,27 @@ extension Writer {
       """
     ).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName).bind(factor.phoneNumber)
       .bind(factor.sealedSecret).bind(factor.enrolledAt).bind(factor.accountID).runHitsRow()
-    guard isEnrolled else { return false }
-    return try connection.statement("UPDATE accounts SET factor_count = factor_count + 1 WHERE id = ?")
-      .bind(factor.accountID).runHitsRow()
+    return isEnrolled ? try countFactors(of: factor.accountID, by: 1) : false
+  }
+
+  func update(_ factor: FactorRecord) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE factors SET display_name = ?, sealed_secret = ?
+      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND id = ?
+      """
+    ).bind(factor.displayName).bind(factor.sealedSecret).bind(factor.accountID).bind(factor.id).runHitsRow()
+  }
+
+  func deleteFactor(_ id: String, of accountID: String) throws(Failure) -> Bool {
+    let isGone = try connection.statement(
+      "DELETE FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND id = ?"
+    ).bind(accountID).bind(id).runHitsRow()
+    return isGone ? try countFactors(of: accountID, by: -1) : false
+  }
+
+  private func countFactors(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+    try connection.statement("UPDATE accounts SET factor_count = factor_count + ? WHERE id = ?")
+      .bind(delta).bind(accountID).runHitsRow()
   }
 }

@@ -14,9 +14,14 @@ extension Writer {
       try markAddresses(of: identity.accountID)
       markWaysIn(identity.email)
     case .guardAccount(let id, _), .deleteAccount(let id, _), .deleteIdentity(_, let id): try markAddresses(of: id)
+    case .closeAccount(let closed, _): try markAddresses(of: closed.id)
     case .touchAccount, .rememberUnlink, .forgetUnlink, .insertFactor, .insertSession, .rotateSession, .closeSession,
       .closeSessions, .closeSessionsOf, .guardSession, .insertPending, .completePending, .countPendingAttempt,
-      .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey:
+      .updateFactor, .deleteFactor, .spendPendingAttempt, .resealPending,
+      .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey,
+      .enqueueDelivery, .countThrottle, .resetThrottle,
+      .claimDelivery, .removeDelivery, .buryDelivery, .deleteSigningKeys,
+      .guardIdle, .noteIdle, .keepImportKey, .endPendings:
       break
     }
   }

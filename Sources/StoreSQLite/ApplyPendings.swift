@@ -4,8 +4,12 @@ import Store
 
 extension Writer {
   /// The scope whose maximum is reached, or nil once the row is written and counted.
-  func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> PendingScope? {
-    if try !hold(accountScope(pending.isStrangers), pending.accountID, atMost: limits.perAccountMax) { return .account }
+  func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> LimitedScope? {
+    if !pending.accountID.isEmpty,
+      try !hold(accountScope(pending.isStrangers), pending.accountID, atMost: limits.perAccountMax)
+    {
+      return .account
+    }
     if try !hold("caller", pending.caller.text, atMost: limits.perCallerMax) { return .caller }
     if try !hold("total", "", atMost: limits.totalMax) { return .total }
     try connection.statement(
@@ -23,17 +27,18 @@ extension Writer {
     return nil
   }
 
-  /// Rows held in all.
-  func heldPendings() throws(Failure) -> Int {
-    let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = 'total' AND name = ''")
+  /// Rows held in all in a scope that has no names.
+  func held(_ scope: String) throws(Failure) -> Int {
+    let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = ? AND name = ''").bind(scope)
     defer { count.reset() }
     return try count.step() ? count.int() : 0
   }
 
   /// Counts one row more in the scope, or says that it is full.
-  private func hold(_ scope: String, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
+  func hold(_ scope: String, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
     guard heldMax > 0 else { return false }
-    pendingsChanged = true
+    pendingsChanged = pendingsChanged || scope == "total"
+    deliveriesChanged = deliveriesChanged || scope == Writer.waiting
     return try connection.statement(
       """
       INSERT INTO pending_counts (scope, name, held) VALUES (?, ?, 1)
@@ -43,11 +48,12 @@ extension Writer {
   }
 
   /// A count that reaches none goes, so that the table does not grow with every account that ever held a row.
-  private func letGo(_ scope: String, _ name: String, _ count: Int) throws(Failure) {
+  func letGo(_ scope: String, _ name: String, _ count: Int) throws(Failure) {
+    deliveriesChanged = deliveriesChanged || scope == Writer.waiting
     guard
       try connection.statement("UPDATE pending_counts SET held = held - ? WHERE scope = ? AND name = ?")
         .bind(count).bind(scope).bind(name).runHitsRow()
-    else { throw .corrupt("pending rows of \(scope) \(name) were never counted") }
+    else { throw .corrupt("rows of \(scope) \(name) were never counted") }
     _ = try connection.statement("DELETE FROM pending_counts WHERE scope = ? AND name = ? AND held = 0")
       .bind(scope).bind(name).runHitsRow()
   }
@@ -55,15 +61,19 @@ extension Writer {
   /// Where a row is counted among its account's.
   private func accountScope(_ isStrangers: Bool) -> String { isStrangers ? "stranger" : "account" }
 
-  /// Runs a `DELETE … RETURNING` of `isStrangers` in SQL, account and caller, and takes its rows off the counts;
-  /// returns how many there were.
+  /// Runs a `DELETE … RETURNING` of `isStrangers` in SQL, account, caller and moment of completion, and takes its rows
+  /// off the counts; returns how many there were. SQLite 3.40 calls every column of such a row "not null", whatever it
+  /// holds, so that is asked here.
   private func removePendings(_ delete: Statement) throws(Failure) -> Int {
     var held: [[String]: Int] = [:]
     var total = 0
     defer { delete.reset() }
     while try delete.step() {
-      held[[accountScope(delete.bool()), delete.text()], default: 0] += 1
+      let scope = accountScope(delete.bool())
+      let accountID = delete.text()
       held[["caller", delete.text()], default: 0] += 1
+      let isCompleted = delete.optionalTimestamp() != nil
+      if !accountID.isEmpty, !isCompleted { held[[scope, accountID], default: 0] += 1 }
       total += 1
     }
     if total > 0 {
@@ -74,16 +84,25 @@ extension Writer {
     return total
   }
 
+  /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
+  /// with a second factor completes one each time.
   func complete(
     _ digest: Digest, _ version: Int64, _ at: Timestamp, _ accountID: String, _ sessionID: String
   ) throws(Failure) -> Bool {
-    try connection.statement(
+    let update = try connection.statement(
       """
       UPDATE pendings SET version = version + 1, completed_at = ?1, completed_account_id = ?2,
         completed_session_id = ?3
       WHERE digest = ?4 AND version = ?5 AND completed_at IS NULL AND expires_at > ?1
+      RETURNING purpose = 'link' AND tier = 0, account_id
       """
-    ).bind(at).bind(accountID).bind(sessionID).bind(digest).bind(version).runHitsRow()
+    ).bind(at).bind(accountID).bind(sessionID).bind(digest).bind(version)
+    defer { update.reset() }
+    guard try update.step() else { return false }
+    let scope = accountScope(update.bool())
+    let holder = update.text()
+    if !holder.isEmpty { try letGo(scope, holder, 1) }
+    return true
   }
 
   /// Raises the version: a completion that was decided on while an attempt was left must look again.
@@ -96,26 +115,57 @@ extension Writer {
     ).bind(digest).runHitsRow()
   }
 
+  func spendAttempt(_ digest: Digest, _ version: Int64) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
+      WHERE digest = ? AND version = ? AND attempts_left > 0
+      """
+    ).bind(digest).bind(version).runHitsRow()
+  }
+
+  func reseal(_ digest: Digest, _ version: Int64, _ sealed: [UInt8]) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE pendings SET version = version + 1, sealed = ?
+      WHERE digest = ? AND version = ? AND completed_at IS NULL
+      """
+    ).bind(sealed).bind(digest).bind(version).runHitsRow()
+  }
+
   func deletePendings(of accountID: String, except: Digest?) throws(Failure) {
     _ = try removePendings(
       connection.statement(
         """
         DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2)
-        RETURNING purpose = 'link' AND tier = 0, account_id, caller
+        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
         """
       ).bind(accountID).bind(except))
+  }
+
+  func endPendings(
+    _ purpose: PendingPurpose, _ key: IdentityKey, createdAfter: Timestamp?
+  ) throws(Failure) {
+    _ = try removePendings(
+      connection.statement(
+        """
+        DELETE FROM pendings WHERE purpose = ?1 AND provider_id = ?2 AND subject = ?3
+          AND (?4 IS NULL OR created_at > ?4)
+        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
+        """
+      ).bind(purpose.rawValue).bind(key.providerID).bind(key.subject).bind(createdAfter))
   }
 
   // MARK: Sweep
 
   /// Removes what ended at or before `now`, the oldest first.
-  func sweep(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int {
+  func sweep(_ now: Timestamp, _ rowsMax: Int, auditedBefore: Timestamp) throws(Failure) -> Int {
     let pendings = try removePendings(
       connection.statement(
         """
         DELETE FROM pendings WHERE digest IN
           (SELECT digest FROM pendings WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-        RETURNING purpose = 'link' AND tier = 0, account_id, caller
+        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
         """
       ).bind(now).bind(rowsMax))
     let idempotency = try connection.statement(
@@ -136,6 +186,9 @@ extension Writer {
         (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day LIMIT ?)
       """
     ).bind(now).bind(rowsMax).run()
-    return pendings + Int(idempotency + spentTokens + sessions)
+    let throttles = try sweepThrottles(now, rowsMax)
+    let deliveries = try sweepDeliveries(now, rowsMax)
+    let events = try sweepEvents(before: auditedBefore, rowsMax)
+    return pendings + deliveries + Int(idempotency + spentTokens + sessions + throttles + events)
   }
 }

@@ -6,8 +6,8 @@ extension Writer {
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
         sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
-        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at, ends_day)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?22, ?22 / 86400000)
+        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, second_factor_id, ends_at, ends_day)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?23, ?23 / 86400000)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
@@ -15,7 +15,7 @@ extension Writer {
       .bind(session.createdAt)
       .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
       .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
-      .bind(session.endsAt).runInsert()
+      .bind(session.secondFactorID).bind(session.endsAt).runInsert()
   }
 
   func rotate(

@@ -5,7 +5,11 @@ import CSQLite
 /// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
 /// guard of `Write` is what keeps a child row from outliving its account.
 enum Migrations {
-  static let steps = [accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays]
+  static let steps = [
+    accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
+    deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
+    positions, completedRows,
+  ]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
   /// that a failed or interrupted step leaves the file as the version before it.
@@ -205,6 +209,111 @@ enum Migrations {
     UPDATE sessions SET ends_day = ends_at / 86400000;
     DROP INDEX sessions_by_end;
     CREATE INDEX sessions_by_end_day ON sessions (ends_day);
+    """
+
+  /// What waits to be sent; how many do is held in `pending_counts` as 'delivery'. Those that were given up keep their
+  /// row and are not counted.
+  private static let deliveries = """
+    CREATE TABLE deliveries (
+      id TEXT NOT NULL PRIMARY KEY,
+      channel TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      sealed BLOB NOT NULL,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      attempts INTEGER NOT NULL,
+      next_attempt_at INTEGER NOT NULL,
+      buried_at INTEGER,
+      buried_reason TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX deliveries_by_attempt ON deliveries (next_attempt_at) WHERE buried_at IS NULL;
+    """
+
+  /// Rows are appended in the order of their commit, and read in it: the position is the key, and there is no index
+  /// beside it to be kept.
+  private static let positions = """
+    CREATE TABLE events (
+      position INTEGER NOT NULL PRIMARY KEY,
+      id TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      account_id TEXT NOT NULL,
+      event TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      details TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO events (position, id, at, account_id, event, caller, details)
+      SELECT row_number() OVER (ORDER BY id), id, at, account_id, event, caller, details FROM audit ORDER BY id;
+    DROP TABLE audit;
+    ALTER TABLE events RENAME TO audit;
+    """
+
+  /// The index of an account's sessions also says on which devices they are.
+  private static let throttles = """
+    CREATE TABLE throttles (
+      key BLOB NOT NULL PRIMARY KEY,
+      count INTEGER NOT NULL,
+      since INTEGER NOT NULL,
+      blocks INTEGER NOT NULL,
+      blocked_until INTEGER,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX throttles_by_expiry ON throttles (expires_at);
+    DROP INDEX sessions_by_account;
+    CREATE INDEX sessions_by_account ON sessions (account_id, device_id);
+    """
+
+  /// How long what was given up is kept, counted in `pending_counts` as 'buried_delivery'. The age of the queue is that
+  /// of the first row of `deliveries_by_age`.
+  private static let buriedDeliveries = """
+    ALTER TABLE deliveries ADD COLUMN kept_until INTEGER;
+    CREATE INDEX deliveries_by_end ON deliveries (kept_until) WHERE kept_until IS NOT NULL;
+    CREATE INDEX deliveries_by_age ON deliveries (created_at) WHERE buried_at IS NULL;
+    """
+
+  /// Which factor a session passed, so that it counts no longer once that one is withdrawn.
+  private static let passedFactors = """
+    ALTER TABLE sessions ADD COLUMN second_factor_id TEXT;
+    """
+
+  /// Kept for ever, since an id is never given twice.
+  private static let closedAccounts = """
+    CREATE TABLE closed_accounts (
+      id TEXT NOT NULL PRIMARY KEY,
+      survivor_id TEXT NOT NULL,
+      moved_provider_ids TEXT NOT NULL,
+      closed_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  /// Since when an anonymous account is not known to have been used. Kept when the account is made and when it was
+  /// looked at, so that each is looked at once in the time that makes one idle, however often it is used.
+  private static let idleAnonymous = """
+    ALTER TABLE accounts ADD COLUMN idle_since INTEGER NOT NULL DEFAULT 0;
+    UPDATE accounts SET idle_since = created_at WHERE anonymous = 1;
+    CREATE INDEX anonymous_by_idle ON accounts (idle_since) WHERE anonymous = 1;
+    """
+
+  private static let importKeys = """
+    CREATE TABLE import_keys (
+      id TEXT NOT NULL PRIMARY KEY,
+      sealed_key BLOB NOT NULL,
+      created_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  /// A code that is asked for again ends the one before, which is found by whom it went to.
+  private static let codes = """
+    ALTER TABLE accounts ADD COLUMN email_proved_at INTEGER;
+    ALTER TABLE accounts ADD COLUMN phone_number_set_at INTEGER;
+    CREATE INDEX pendings_by_identity ON pendings (subject, provider_id, purpose);
+    """
+
+  /// A completed row holds no place of its account.
+  private static let completedRows = """
+    DELETE FROM pending_counts WHERE scope IN ('account', 'stranger');
+    INSERT INTO pending_counts (scope, name, held)
+      SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
+      FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id;
     """
 
   /// Rows of an account are counted as 'stranger' or 'account' (`PendingRecord.isStrangers`), with its id.

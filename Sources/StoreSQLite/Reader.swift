@@ -12,6 +12,11 @@ final class Reader {
   private let waysInByEmail, waysInByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
+  private let dueDeliveries, oldestDelivery, deliveryCounts: Statement
+  private let openSessions, openSessionCount: Statement
+  private let closedAccount, idleAnonymous: Statement
+  private let firstPage, nextPage, importKey: Statement
+  private let throttle, device, events, lastEvent: Statement
 
   init(path: String, options: Options, cache: WaysInCache) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
@@ -45,6 +50,36 @@ final class Reader {
     spentToken = try connection.prepare("SELECT 1 FROM spent_tokens WHERE digest = ?")
     signingKeys = try connection.prepare(
       "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
+    throttle = try connection.prepare("SELECT \(ThrottleRecord.columns) FROM throttles WHERE key = ?")
+    events = try connection.prepare(
+      "SELECT \(AuditRecord.columns) FROM audit WHERE position > ? ORDER BY position LIMIT ?")
+    lastEvent = try connection.prepare("SELECT coalesce(max(position), 0) FROM audit")
+    device = try connection.prepare(
+      """
+      SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ?
+        AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
+      """)
+    dueDeliveries = try connection.prepare(
+      """
+      SELECT \(DeliveryRecord.columns) FROM deliveries WHERE buried_at IS NULL AND next_attempt_at <= ?
+      ORDER BY next_attempt_at LIMIT ?
+      """)
+    oldestDelivery = try connection.prepare(
+      "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
+    deliveryCounts = try connection.prepare("SELECT held FROM pending_counts WHERE scope = ? AND name = ''")
+    firstPage = try connection.prepare("\(account) ORDER BY a.id LIMIT ?")
+    nextPage = try connection.prepare("\(account) WHERE a.id > ? ORDER BY a.id LIMIT ?")
+    let open = "FROM sessions WHERE account_id = ? AND closed_at IS NULL AND ends_at > ?"
+    openSessions = try connection.prepare(
+      "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT ?")
+    openSessionCount = try connection.prepare("SELECT COUNT(*) \(open)")
+    closedAccount = try connection.prepare("SELECT \(ClosedAccountRecord.columns) FROM closed_accounts WHERE id = ?")
+    idleAnonymous = try connection.prepare(
+      """
+      SELECT \(IdleAccount.columns) FROM accounts AS a WHERE a.anonymous = 1 AND a.idle_since < ?
+      ORDER BY a.idle_since LIMIT ?
+      """)
+    importKey = try connection.prepare("SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = ?")
   }
 
   /// Answers from the snapshot, which the first question that the cache cannot answer opens.
@@ -55,7 +90,10 @@ final class Reader {
       facts.session = try one(session.bind(id), SessionRecord.init)
       if let session = facts.session { facts.sessionAccount = try state(accountByID.bind(session.accountID)) }
     }
-    if let id = query.accountID { facts.account = try state(accountByID.bind(id)) }
+    if let id = query.accountID {
+      facts.account = try state(accountByID.bind(id))
+      if facts.account == nil { facts.closedAccount = try one(closedAccount.bind(id), ClosedAccountRecord.init) }
+    }
     if let key = query.identity {
       facts.identityOwner = try state(accountByIdentity.bind(key.providerID).bind(key.subject))
     }
@@ -69,12 +107,68 @@ final class Reader {
       facts.pending = try one(pending.bind(digest), PendingRecord.init)
       if let pending = facts.pending { facts.pendingAccount = try state(accountByID.bind(pending.accountID)) }
     }
+    if let digest = query.alsoPending { facts.alsoPending = try one(pending.bind(digest), PendingRecord.init) }
+    if let digest = query.code { facts.code = try one(pending.bind(digest), PendingRecord.init) }
     if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key), IdempotencyRecord.init) }
     if let digest = query.spentToken {
       facts.tokenSpent = try one(spentToken.bind(digest)) { _ in true } ?? false
     }
     if query.signingKeys { facts.signingKeys = try all(signingKeys, SigningKeyRecord.init) }
+    try readThrottles(query, &facts)
+    if let due = query.deliveries { facts.deliveries = try deliveries(due) }
+    if let wanted = query.openSessions {
+      facts.openSessionCount = try one(openSessionCount.bind(wanted.accountID).bind(wanted.at)) { $0.int() } ?? 0
+      if wanted.most > 0 {
+        facts.openSessions = try all(
+          openSessions.bind(wanted.accountID).bind(wanted.at).bind(wanted.most), SessionRecord.init)
+      }
+    }
+    if let id = query.otherSessionID {
+      facts.otherSession = try one(session.bind(id), SessionRecord.init)
+      if let session = facts.otherSession {
+        facts.otherSessionAccount = try state(accountByID.bind(session.accountID))
+      }
+    }
+    if let idle = query.idleAnonymous {
+      facts.idleAnonymous = try all(idleAnonymous.bind(idle.before).bind(idle.accountsMax), IdleAccount.init)
+    }
+    try administer(query, &facts)
+    if let range = query.events {
+      facts.lastEvent = try one(lastEvent) { $0.int64() } ?? 0
+      if range.after < facts.lastEvent {
+        facts.events = try all(events.bind(range.after).bind(range.rowsMax), AuditRecord.init)
+      }
+    }
     return facts
+  }
+
+  private func readThrottles(_ query: Query, _ facts: inout Facts) throws(Failure) {
+    for key in query.throttles {
+      if let record = try one(throttle.bind(key), ThrottleRecord.init) { facts.throttles.append(record) }
+    }
+    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.sessionAccount {
+      facts.deviceIsKnown = try one(device.bind(owner.account.id).bind(name)) { _ in true } ?? false
+    }
+  }
+
+  private func deliveries(_ due: DueDeliveries) throws(Failure) -> DeliveryQueue {
+    func count(_ scope: String) throws(Failure) -> Int {
+      try one(deliveryCounts.bind(scope)) { row throws(Failure) in row.int() } ?? 0
+    }
+    return DeliveryQueue(
+      due: try all(dueDeliveries.bind(due.at).bind(due.rowsMax), DeliveryRecord.init),
+      waitingCount: try count(Writer.waiting), buriedCount: try count(Writer.buried),
+      oldestCreatedAt: try one(oldestDelivery) { row throws(Failure) in row.timestamp() })
+  }
+
+  /// What only administrators and sign-ins with an imported password ask.
+  private func administer(_ query: Query, _ facts: inout Facts) throws(Failure) {
+    if let page = query.page {
+      let statement = page.afterID.map { nextPage.bind($0) } ?? firstPage
+      let rows = try all(statement.bind(page.accountsMax), AccountRow.init)
+      facts.page = try rows.map { row throws(Failure) in try state(row) }
+    }
+    if let id = query.importKeyID { facts.importKey = try one(importKey.bind(id), ImportKeyRecord.init) }
   }
 
   /// Nothing is left to fail when a read transaction is rolled back: every statement is reset where it was stepped.
@@ -107,6 +201,10 @@ final class Reader {
 
   private func state(_ statement: Statement) throws(Failure) -> AccountState? {
     guard let row = try one(statement, AccountRow.init) else { return nil }
+    return try state(row)
+  }
+
+  private func state(_ row: AccountRow) throws(Failure) -> AccountState {
     var state = AccountState(account: row.account)
     let id = row.account.id
     if row.identityCount > 0 {

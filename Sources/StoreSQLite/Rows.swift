@@ -8,7 +8,7 @@ struct AccountRow {
     a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
     a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.custom_token, \
     a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
-    a.identity_count, a.factor_count, a.unlink_count
+    a.email_proved_at, a.phone_number_set_at, a.identity_count, a.factor_count, a.unlink_count
     """
   let number: Int64
   let account: AccountRecord
@@ -38,6 +38,8 @@ struct AccountRow {
     account.tokensValidAfter = row.optionalTimestamp()
     account.createdAt = row.timestamp()
     account.lastSignInAt = row.optionalTimestamp()
+    account.emailProvedAt = row.optionalTimestamp()
+    account.phoneNumberSetAt = row.optionalTimestamp()
     self.account = account
     identityCount = row.int()
     factorCount = row.int()
@@ -98,7 +100,7 @@ extension SessionRecord {
   static let columns = """
     id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, second_factor, audience, \
     created_at, idle_expires_at, expires_at, parent_digest, rotated_at, last_used_at, closed_at, closed_reason, \
-    ip_address, user_agent, device_id, claims_json
+    ip_address, user_agent, device_id, claims_json, second_factor_id
     """
 
   init(_ row: Statement) throws(Failure) {
@@ -116,6 +118,7 @@ extension SessionRecord {
     userAgent = row.text()
     deviceID = row.text()
     claimsJSON = row.text()
+    secondFactorID = row.optionalText()
   }
 
   var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
@@ -157,6 +160,45 @@ extension IdempotencyRecord {
   }
 }
 
+extension AuditRecord {
+  static let columns = "position, id, at, account_id, event, caller, details"
+
+  init(_ row: Statement) throws(Failure) {
+    let position = row.int64()
+    self.init(
+      id: row.text(), at: row.timestamp(), accountID: row.text(), event: row.text(), caller: CallerName(row.text()),
+      detailsJSON: row.text())
+    self.position = position
+  }
+}
+
+extension ThrottleRecord {
+  static let columns = "key, count, since, blocks, blocked_until, expires_at"
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      key: try row.digest(), count: row.int(), since: row.timestamp(), blocks: row.int(),
+      blockedUntil: row.optionalTimestamp(), expiresAt: row.timestamp())
+  }
+}
+
+extension DeliveryRecord {
+  static let columns = """
+    id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at, buried_reason, kept_until
+    """
+
+  init(_ row: Statement) throws(Failure) {
+    self.init(
+      id: row.text(), channel: try row.name(), kind: row.text(), sealed: row.bytes(), createdAt: row.timestamp(),
+      expiresAt: row.timestamp())
+    attempts = row.int()
+    nextAttemptAt = row.timestamp()
+    buriedAt = row.optionalTimestamp()
+    buriedReason = row.optionalText()
+    keptUntil = row.optionalTimestamp()
+  }
+}
+
 extension SigningKeyRecord {
   static let columns = "key_id, algorithm, sealed_private_key, published_at, active_from, retired_at"
 
@@ -165,6 +207,30 @@ extension SigningKeyRecord {
       keyID: row.text(), algorithm: row.text(), sealedPrivateKey: row.bytes(), publishedAt: row.timestamp(),
       activeFrom: row.timestamp(), retiredAt: row.optionalTimestamp())
   }
+}
+
+extension ClosedAccountRecord {
+  static let columns = "id, survivor_id, moved_provider_ids, closed_at"
+
+  init(_ row: Statement) {
+    self.init(
+      id: row.text(), survivorID: row.text(), movedProviderIDs: row.text().split(separator: ",").map(String.init),
+      closedAt: row.timestamp())
+  }
+}
+
+extension IdleAccount {
+  static let columns = """
+    a.id, a.version, (SELECT max(last_used_at) FROM sessions WHERE account_id = a.id)
+    """
+
+  init(_ row: Statement) { self.init(id: row.text(), version: row.int64(), lastUsedAt: row.optionalTimestamp()) }
+}
+
+extension ImportKeyRecord {
+  static let columns = "id, sealed_key, created_at"
+
+  init(_ row: Statement) { self.init(id: row.text(), sealedKey: row.bytes(), createdAt: row.timestamp()) }
 }
 
 extension Statement {

@@ -23,8 +23,11 @@ package final class SQLiteStore: Store {
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
+  ///
+  /// - Parameter appended: told, on the writing thread, whenever audit rows have become visible. Must not wait.
   package init(
-    path: String, options: Options = Options(), observer: (any StoreObserver)? = nil
+    path: String, options: Options = Options(), observer: (any StoreObserver)? = nil,
+    appended: (@Sendable () -> Void)? = nil
   ) throws(StoreError) {
     self.path = path
     self.options = options
@@ -42,7 +45,7 @@ package final class SQLiteStore: Store {
       cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
       let writer = try Writer(
         connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
-        observer: observer)
+        observer: observer, appended: appended)
       let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
       try startThread { writer.run() }
       try startThread { server.run() }
@@ -140,8 +143,8 @@ package final class SQLiteStore: Store {
     }
   }
 
-  package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
-    try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, $0) }
+  package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
+    try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore, $0) }
   }
 
   /// What `PRAGMA integrity_check` says; `["ok"]` for a sound file. Reads the whole file on the writing thread.

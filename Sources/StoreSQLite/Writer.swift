@@ -11,7 +11,7 @@ struct ChangeOrder: Sendable {
 
 enum WriteOrder: Sendable {
   case change(ChangeOrder)
-  case sweep(at: Timestamp, rowsMax: Int, CheckedContinuation<Int, any Error>)
+  case sweep(at: Timestamp, rowsMax: Int, auditedBefore: Timestamp, CheckedContinuation<Int, any Error>)
   case integrityCheck(CheckedContinuation<[String], any Error>)
 }
 
@@ -25,12 +25,16 @@ final class Writer {
   private let observer: (any StoreObserver)?
   /// Since the observer was told.
   var pendingsChanged = false
+  var deliveriesChanged = false
+  /// Since watchers were told.
+  var eventsAppended = false
+  private let appended: (@Sendable () -> Void)?
   let cache: WaysInCache
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress, cache: WaysInCache, observer: (any StoreObserver)?
+    progress: Progress, cache: WaysInCache, observer: (any StoreObserver)?, appended: (@Sendable () -> Void)?
   ) throws(Failure) {
     self.connection = connection
     self.lock = consume lock
@@ -39,13 +43,15 @@ final class Writer {
     self.progress = progress
     self.observer = observer
     self.cache = cache
+    self.appended = appended
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")
     savepoint = try connection.prepare("SAVEPOINT change")
     release = try connection.prepare("RELEASE change")
     undo = try connection.prepare("ROLLBACK TO change")
-    observer?.holds(pendingRows: try heldPendings())
+    observer?.holds(pendingRows: try held("total"))
+    observer?.holds(waitingDeliveries: try held(Writer.waiting))
   }
 
   /// Ends once the inbox is closed and empty. The checkpoint may be kept back by a reader that is still attached; the
@@ -72,9 +78,11 @@ final class Writer {
     for order in orders {
       switch order {
       case .change: continue
-      case .sweep(let now, let rowsMax, let answer):
-        reply(to: answer) { () throws(Failure) in try transaction { () throws(Failure) in try sweep(now, rowsMax) } }
-        tellOfPendings()
+      case .sweep(let now, let rowsMax, let auditedBefore, let answer):
+        reply(to: answer) { () throws(Failure) in
+          try transaction { () throws(Failure) in try sweep(now, rowsMax, auditedBefore: auditedBefore) }
+        }
+        tellOfCounts()
       case .integrityCheck(let answer):
         reply(to: answer) { () throws(Failure) in try connection.texts("PRAGMA integrity_check") }
       }
@@ -100,8 +108,12 @@ final class Writer {
       }
       observer?.committed(changes: group.count, took: begun.duration(to: .now))
       // Before anyone is told of his change: who then looks finds it counted.
-      tellOfPendings()
+      tellOfCounts()
       for (order, result) in zip(group, results) { answer(order, result) }
+      if eventsAppended {
+        eventsAppended = false
+        appended?()
+      }
     } catch {
       observer?.lostCommit()
       if group.count == 1 || error.isLock {
@@ -122,10 +134,15 @@ final class Writer {
   }
 
   /// One look at one row, and only where it has changed. A count that cannot be read is told with the next change.
-  private func tellOfPendings() {
-    guard pendingsChanged, let observer, let held = try? heldPendings() else { return }
-    pendingsChanged = false
-    observer.holds(pendingRows: held)
+  private func tellOfCounts() {
+    if pendingsChanged, let observer, let count = try? held("total") {
+      pendingsChanged = false
+      observer.holds(pendingRows: count)
+    }
+    if deliveriesChanged, let observer, let count = try? held(Writer.waiting) {
+      deliveriesChanged = false
+      observer.holds(waitingDeliveries: count)
+    }
   }
 
   /// Stops before the first change that cannot be carried out: what it wrote is still there.

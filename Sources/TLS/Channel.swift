@@ -66,6 +66,24 @@ package enum ChannelStep: Hashable, Sendable {
     step(unsafe lk_tls_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)))
   }
 
+  /// Appends at most `bytesMax` decrypted bytes.
+  @safe package func read(into bytes: inout [UInt8], bytesMax: Int) -> ChannelStep {
+    let before = bytes.count
+    bytes += [UInt8](repeating: 0, count: bytesMax)
+    let step = unsafe bytes.withUnsafeMutableBytes {
+      unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: $0[before...]))
+    }
+    var count = 0
+    if case .done(let moved) = step { count = moved }
+    bytes.removeLast(bytesMax - count)
+    return step
+  }
+
+  /// Writes a prefix of `bytes`, which must not be empty.
+  @safe package func write(_ bytes: ArraySlice<UInt8>) -> ChannelStep {
+    unsafe bytes.withUnsafeBytes { unsafe write($0) }
+  }
+
   /// Decrypted or still sealed bytes wait inside libssl, where epoll cannot see them (read-ahead is on, so SSL_pending
   /// alone would not tell).
   package var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }

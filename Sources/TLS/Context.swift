@@ -16,6 +16,14 @@ package enum ClientCertificates: String, Sendable, CaseIterable {
   case required
 }
 
+/// What is spoken inside of a connection.
+package enum ServedProtocol: Sendable {
+  /// Demanded by ALPN.
+  case http2
+  /// Taken where a client offers it, or offers nothing.
+  case http1
+}
+
 package struct TLSSettings: Sendable {
   package var certificateFile: String
   package var keyFile: String
@@ -23,6 +31,7 @@ package struct TLSSettings: Sendable {
   package var clientCertificates: ClientCertificates
   package var tls13Only: Bool
   package var limits: TLSLimits
+  package var serves = ServedProtocol.http2
 
   package init(
     certificateFile: String, keyFile: String, clientAuthorityFile: String = "",
@@ -81,7 +90,8 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
   private static func configure(
     _ context: OpaquePointer, _ settings: TLSSettings, _ ticketKeys: TicketKeys, _ now: Int64
   ) throws(TLSError) -> LeafCertificate {
-    let step = unsafe lk_tls_configure(context, settings.tls13Only ? 1 : 0)
+    let step = unsafe lk_tls_configure(
+      context, settings.tls13Only ? 1 : 0, settings.serves == .http1 ? 1 : 0)
     guard step == 0 else { throw TLSError(setting: "tls", why: "step \(step) of the context failed: \(lastError())") }
     guard unsafe lk_tls_use_tickets(context, ticketKeys.handle, settings.limits.ticketLifetimeSeconds) == 1 else {
       throw TLSError(setting: "tls", why: "the context takes no ticket keys: \(lastError())")

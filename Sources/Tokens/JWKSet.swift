@@ -1,4 +1,5 @@
 package import Crypto
+import Encodings
 
 /// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys
 /// is not asked to vouch for anyone until it publishes good ones.

@@ -1,4 +1,5 @@
 package import Crypto
+import Encodings
 
 /// A compact JWS (RFC 7515 7.1), taken apart but not yet believed.
 ///

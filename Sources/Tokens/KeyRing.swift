@@ -1,4 +1,5 @@
 package import Crypto
+import Encodings
 
 /// What a token of ours is for. It stands in the header's `typ`, so that none can stand in for another (RFC 8725 3.11).
 package enum TokenType: String, Sendable, CaseIterable {
@@ -124,6 +125,13 @@ package struct KeyRing: Sendable {
     writer.close(.array)
     writer.close(.object)
     return writer.text
+  }
+
+  /// What a verifier of our tokens has to know, in the order of the keys.
+  package func algorithms(at now: Int64) -> [String] {
+    neededKeys(at: now).map(\.algorithm.rawValue).reduce(into: []) { names, name in
+      if !names.contains(name) { names.append(name) }
+    }
   }
 
   private func neededKeys(at now: Int64) -> [SigningKey] {

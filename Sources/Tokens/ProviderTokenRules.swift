@@ -1,4 +1,5 @@
 package import Crypto
+import Encodings
 
 /// Which rule an ID token of a provider broke.
 package enum TokenRefusal: String, Error, Sendable, CaseIterable {
@@ -19,6 +20,7 @@ package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case subject = "SUBJECT"
   case accessTokenMissing = "ACCESS_TOKEN_MISSING"
   case accessTokenHash = "ACCESS_TOKEN_HASH"
+  case codeHash = "CODE_HASH"
   case nonce = "NONCE"
 }
 
@@ -39,49 +41,70 @@ package struct ProviderClaims: Equatable, Sendable {
 
 /// What an ID token of one provider must say (OpenID Connect Core 3.1.3.7).
 package struct ProviderTokenRules: Sendable {
+  /// Stands in an issuer for the tenant that the token names.
+  package static let tenantPlaceholder = "{tenantid}"
+
   /// Compared byte by byte: a trailing slash makes another issuer (check 42).
   package let issuers: [String]
   package let clientIDs: [String]
   package let algorithms: [SignatureAlgorithm]
   /// An `at_hash` must then be accompanied by the access token that it is about.
   package let requireAccessToken: Bool
+  /// Which claim names the tenant of a provider whose issuers have the placeholder; it must then agree with `iss`.
+  package let tenantClaim: String?
   package let leewaySeconds: Int64
 
   package init(
     issuers: [String], clientIDs: [String], algorithms: [SignatureAlgorithm], requireAccessToken: Bool = false,
-    leewaySeconds: Int64 = 60
+    tenantClaim: String? = nil, leewaySeconds: Int64 = 60
   ) {
     self.issuers = issuers
     self.clientIDs = clientIDs
     self.algorithms = algorithms
     self.requireAccessToken = requireAccessToken
+    self.tenantClaim = tenantClaim
     self.leewaySeconds = leewaySeconds
   }
 
   /// Signature first: nothing else of an unsigned token is worth a look. `now` is in seconds since 1970.
+  /// - Parameter code: That the token was redeemed for, where it was.
   package func verify(
-    _ token: JWS, keys: JWKSet, accessToken: String?, now: Int64
+    _ token: JWS, keys: JWKSet, accessToken: String?, code: String? = nil, now: Int64
   ) throws(TokenRefusal) -> ProviderClaims {
     guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
     guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
     guard token.isSigned(by: key) else { throw .badSignature }
     guard let claims = try? token.claims() else { throw .malformedClaims }
-    return try check(claims, signedWith: token.algorithm, accessToken: accessToken, now: now)
+    return try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
   }
 
   func check(
-    _ claims: JSONValue, signedWith algorithm: SignatureAlgorithm, accessToken: String?, now: Int64
+    _ claims: JSONValue, signedWith algorithm: SignatureAlgorithm, accessToken: String?, code: String? = nil,
+    now: Int64
   ) throws(TokenRefusal) -> ProviderClaims {
-    guard let issuer = claims["iss"]?.string, issuers.contains(where: { identical($0, issuer) }) else { throw .issuer }
+    let issuer = try checkIssuer(claims)
     let audiences = try checkAudience(claims)
     let (issuedAt, expiresAt) = try checkTimes(claims, now: now)
     // OpenID Connect Core 2: at most 255 characters; an empty one would be everybody's identity.
     guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else { throw .subject }
     guard claims["nonce"] == nil || claims["nonce"]?.string != nil else { throw .nonce }
+    if let code, let claim = claims["c_hash"] {
+      guard ProviderTokenRules.isHash(claim, of: code, algorithm) else { throw .codeHash }
+    }
     return ProviderClaims(
       issuer: issuer, subject: subject, audiences: audiences, issuedAt: issuedAt, expiresAt: expiresAt,
       nonce: claims["nonce"]?.string,
       accessTokenIsBound: try checkAccessToken(claims["at_hash"], algorithm, accessToken), all: claims)
+  }
+
+  private func checkIssuer(_ claims: JSONValue) throws(TokenRefusal) -> String {
+    guard let issuer = claims["iss"]?.string else { throw .issuer }
+    let tenant = tenantClaim.flatMap { claims[$0]?.string }
+    let isOne = issuers.contains { expected in
+      identical(tenant.map { expected.replacing(ProviderTokenRules.tenantPlaceholder, with: $0) } ?? expected, issuer)
+    }
+    guard isOne else { throw .issuer }
+    return issuer
   }
 
   private func isOurs(_ clientID: String) -> Bool {
@@ -113,7 +136,6 @@ package struct ProviderTokenRules: Sendable {
     return (issuedAt, expiresAt)
   }
 
-  /// OpenID Connect Core 3.1.3.6: the left half of the hash of the access token, with the signature's hash function.
   private func checkAccessToken(
     _ claim: JSONValue?, _ algorithm: SignatureAlgorithm, _ accessToken: String?
   ) throws(TokenRefusal) -> Bool {
@@ -122,10 +144,14 @@ package struct ProviderTokenRules: Sendable {
       guard !requireAccessToken else { throw .accessTokenMissing }
       return false
     }
-    let digest = algorithm.hash.digest(Array(accessToken.utf8))
-    guard let expected = claim.string.flatMap(Base64URL.decode),
-      constantTimeEquals(expected, Array(digest.prefix(digest.count / 2)))
-    else { throw .accessTokenHash }
+    guard ProviderTokenRules.isHash(claim, of: accessToken, algorithm) else { throw .accessTokenHash }
     return true
+  }
+
+  /// OpenID Connect Core 3.1.3.6 and 3.3.2.11: the left half of the hash, with the signature's hash function.
+  private static func isHash(_ claim: JSONValue, of text: String, _ algorithm: SignatureAlgorithm) -> Bool {
+    let digest = algorithm.hash.digest(Array(text.utf8))
+    guard let claimed = claim.string.flatMap(Base64URL.decode) else { return false }
+    return constantTimeEquals(claimed, Array(digest.prefix(digest.count / 2)))
   }
 }

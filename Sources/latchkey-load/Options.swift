@@ -123,6 +123,12 @@ struct PeopleOptions: ParsableArguments {
   @Option(help: "Addresses that fetch asks for, such as 'person{0-999999}@example.com', in place of prepared ones.")
   var addresses: String?
 
+  @Option(help: "The provider that start-flow begins flows at.")
+  var flowProvider = FlowWish().providerID
+
+  @Option(help: "Where they are to end: an address that the server has for this caller.")
+  var redirectURI = FlowWish().redirectURI
+
   func validate() throws {
     try demand("--prepare", prepare, in: LoadLimits.people)
     if let addresses, Addresses(addresses) == nil {
@@ -134,6 +140,7 @@ struct PeopleOptions: ParsableArguments {
     var preparation = Preparation(target: target, scenario: scenario, peopleCount: prepare)
     preparation.onProgress = say
     preparation.addresses = addresses.flatMap { Addresses($0) }
+    preparation.flow = FlowWish(providerID: flowProvider, redirectURI: redirectURI)
     if let tokens {
       preparation.tokens = try TokensFile.parse(
         readWhole(tokens, bytesMax: LoadLimits.tokensFileBytesMax), path: tokens)

@@ -16,6 +16,13 @@ struct Desk {
 
   var sessionPath: String { common.sessionPath }
 
+  /// The same place under another profile.
+  func ofProfile(_ name: String) throws -> Desk {
+    var common = common
+    common.profile = name
+    return try Desk(common)
+  }
+
   /// `latchkey NAME …` with the options that were given here.
   func proposal(_ words: String...) -> String { commandLine(["latchkey"] + words + common.repeated) }
 
@@ -26,6 +33,28 @@ struct Desk {
   ) throws -> Answer {
     do throws(CallStatus) {
       return try caller.call("/latchkey.v1." + method, request)
+    } catch {
+      throw Ending.refused(error, self)
+    }
+  }
+
+  /// Calls that follow each other: see `Caller.calls`.
+  func calls<Request: WireEncodable, Answer: WireDecodable>(
+    _ method: String, answering: Answer.Type, _ next: @escaping (Answer?) throws -> Request?
+  ) throws {
+    do {
+      try caller.calls("/latchkey.v1." + method, answering: answering, next)
+    } catch let status as CallStatus {
+      throw Ending.refused(status, self)
+    }
+  }
+
+  /// A call whose answer is a stream; see `Caller.stream`.
+  func stream<Answer: WireDecodable>(
+    _ method: String, _ request: some WireEncodable, answering: Answer.Type, _ each: @escaping (Answer) -> Bool
+  ) throws {
+    do throws(CallStatus) {
+      try caller.stream("/latchkey.v1." + method, request, answering: answering, each)
     } catch {
       throw Ending.refused(error, self)
     }
@@ -83,6 +112,12 @@ struct Desk {
   func remember(pending token: String, expiresAtMillis: Int64?) throws {
     var profile = try profile()
     profile.pending = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
+    try keep(profile)
+  }
+
+  func remember(flow token: String, expiresAtMillis: Int64?) throws {
+    var profile = try profile()
+    profile.flow = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
     try keep(profile)
   }
 

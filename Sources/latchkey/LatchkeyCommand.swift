@@ -31,12 +31,22 @@ struct Latchkey: ParsableCommand {
     version: "0.1.0",
     groupedSubcommands: [
       CommandGroup(name: "Sessions", subcommands: [
-        SignUp.self, SignIn.self, Refresh.self, SignOut.self, WhoAmI.self, Token.self,
+        SignUp.self, Start.self, SignIn.self, Refresh.self, Sessions.self, SignOut.self, WhoAmI.self, Token.self,
       ]),
       CommandGroup(name: "Ways of signing in", subcommands: [
         Providers.self, Link.self, Unlink.self, Reauthenticate.self,
       ]),
-      CommandGroup(name: "The account and the service", subcommands: [Delete.self, Health.self]),
+      CommandGroup(name: "Second factors", subcommands: [SecondFactor.self, Enroll.self, Withdraw.self]),
+      CommandGroup(
+        name: "The account and the service",
+        subcommands: [Update.self, Merge.self, Delete.self, Watch.self, Health.self]),
+      CommandGroup(name: "For administrators", subcommands: [
+        Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, ImportCommand.self, Export.self,
+      ]),
+      CommandGroup(name: "Codes and mailed links", subcommands: [
+        SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,
+        ResetPassword.self,
+      ]),
     ])
 
   static func main() {

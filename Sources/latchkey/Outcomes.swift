@@ -50,7 +50,7 @@ extension Desk {
     if exists.reason == "SUBJECT_CHANGED" {
       lines.append("The account is linked to another person of this provider. Unlink that one first.")
     }
-    let commands = exists.signInMethods.compactMap { completion(by: $0, email: exists.email) }
+    let commands = exists.signInMethods.flatMap { completion(by: $0, email: exists.email) }
     if exists.reason == "ASK_ADMINISTRATOR" {
       lines.append("Its owner has no way to sign in: ask the administrator.")
     } else if commands.isEmpty {
@@ -67,12 +67,17 @@ extension Desk {
     return Ending(code: .unfinished, report: Report(lines, members))
   }
 
-  private func completion(by method: String, email: String) -> String? {
+  private func completion(by method: String, email: String) -> [String] {
     switch method {
-    case "password": proposal("sign-in", "--email", email, "--pending")
-    // Kinds of the contract that the service does not serve yet.
-    case "emailLink", "phone": nil
-    default: proposal("sign-in", "--provider", method, "--id-token-file", "FILE", "--pending")
+    case "password": [proposal("sign-in", "--email", email, "--pending")]
+    case "emailLink":
+      [
+        proposal("send-email-link", "--email", email, "--continue-uri", "URI"),
+        proposal("sign-in", "--email-link", email, "--pending"),
+      ]
+    case "phone": [proposal("send-phone-code", "NUMBER"), proposal("sign-in", "--phone-code", "--pending")]
+    default:
+      [proposal("start", method, "--redirect-uri", "URI"), proposal("sign-in", "--flow", "--pending")]
     }
   }
 
@@ -89,16 +94,6 @@ extension Desk {
       JSONMember("pending_expires_at", .moment(inUse.pendingExpiresAtMillis)),
     ]))
   }
-
-  func secondFactor(_ required: SecondFactorRequired) -> Ending {
-    let kinds = required.hints.map { printable($0.kind) }.joined(separator: ", ")
-    return Ending(code: .unfinished, report: Report(
-      ["A second factor is wanted (\(kinds)), which this command cannot present."],
-      [
-        JSONMember("outcome", .string("second_factor_required")),
-        JSONMember("kinds", .strings(required.hints.map(\.kind))),
-      ]))
-  }
 }
 
 extension Account {
@@ -114,6 +109,7 @@ extension Account {
           JSONMember("email", .string(provider.email)), JSONMember("linked_at", .moment(provider.linkedAtMillis)),
         ])
       })),
+      JSONMember("second_factors", .array(secondFactors.map(\.json))),
     ])
   }
 }

@@ -22,6 +22,12 @@ struct Report {
   }
 }
 
+/// One line that is written over, for people who wait; nil: the end of it.
+func showProgress(_ text: String?) {
+  guard isTerminal(2) else { return }
+  writeAll(Array((text.map { "\r" + $0 + "  " } ?? "\n").utf8), to: 2)
+}
+
 extension JSONValue {
   static func moment(_ millis: Int64?) -> JSONValue { millis.map { .string(rfc3339($0)) } ?? .null }
   static func strings(_ values: [String]) -> JSONValue { .array(values.map(JSONValue.string)) }

@@ -11,6 +11,14 @@ struct Profile: Equatable {
   var binding: String
   var signedIn: SignedIn?
   var pending: Pending?
+  /// The flow that was started last.
+  var flow: Pending?
+  /// The enrolment of a second factor that was begun last.
+  var enrollment: Pending?
+  /// The call that waits for one.
+  var secondFactor: WaitingFactor?
+  /// The id of the phone code that was sent last.
+  var code: Pending?
 
   struct SignedIn: Equatable {
     var accountID: String
@@ -18,6 +26,19 @@ struct Profile: Equatable {
     var idToken: String
     var idTokenExpiresAtMillis: Int64
     var refreshToken: String
+  }
+
+  struct WaitingFactor: Equatable {
+    struct Factor: Equatable {
+      var id: String
+      var kind: String
+    }
+
+    var token: String
+    var expiresAtMillis: Int64
+    var factors: [Factor]
+    /// Of a code that was sent.
+    var verificationID = ""
   }
 
   struct Pending: Equatable {
@@ -74,12 +95,20 @@ extension Profile {
     self.binding = binding
     signedIn = json["session"].flatMap(SignedIn.init)
     pending = json["pending"].flatMap(Pending.init)
+    flow = json["flow"].flatMap(Pending.init)
+    enrollment = json["enrollment"].flatMap(Pending.init)
+    secondFactor = json["second_factor"].flatMap(WaitingFactor.init)
+    code = json["code"].flatMap(Pending.init)
   }
 
   fileprivate var json: JSONValue {
     var members = [JSONMember("server", .string(server)), JSONMember("binding", .string(binding))]
     if let signedIn { members.append(JSONMember("session", signedIn.json)) }
     if let pending { members.append(JSONMember("pending", pending.json)) }
+    if let flow { members.append(JSONMember("flow", flow.json)) }
+    if let enrollment { members.append(JSONMember("enrollment", enrollment.json)) }
+    if let secondFactor { members.append(JSONMember("second_factor", secondFactor.json)) }
+    if let code { members.append(JSONMember("code", code.json)) }
     return .object(members)
   }
 }
@@ -124,5 +153,28 @@ extension Profile.Pending {
 
   fileprivate var json: JSONValue {
     .object([JSONMember("token", .string(token)), JSONMember("expires_at_millis", .int(expiresAtMillis))])
+  }
+}
+
+extension Profile.WaitingFactor {
+  fileprivate init?(_ json: JSONValue) {
+    guard let token = json["token"]?.string else { return nil }
+    self.token = token
+    expiresAtMillis = json["expires_at_millis"]?.int ?? 0
+    factors = (json["factors"]?.array ?? []).compactMap { factor in
+      guard let id = factor["id"]?.string, let kind = factor["kind"]?.string else { return nil }
+      return Factor(id: id, kind: kind)
+    }
+    verificationID = json["verification_id"]?.string ?? ""
+  }
+
+  fileprivate var json: JSONValue {
+    .object([
+      JSONMember("token", .string(token)), JSONMember("expires_at_millis", .int(expiresAtMillis)),
+      JSONMember("factors", .array(factors.map { factor in
+        .object([JSONMember("id", .string(factor.id)), JSONMember("kind", .string(factor.kind))])
+      })),
+      JSONMember("verification_id", .string(verificationID)),
+    ])
   }
 }

@@ -23,21 +23,72 @@ struct Refresh: DeskCommand {
 
 struct SignOut: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sign-out", abstract: "End the session, and forget it.")
+    commandName: "sign-out", abstract: "End the session, and forget it.",
+    discussion: "latchkey sign-out --all ends the sessions of all devices: for who has lost one.")
+
+  @Flag(name: .long, help: "End every session of the account, on all devices.")
+  var all = false
 
   @Flag(name: .long, help: "Only forget the session here: the service keeps it open.")
   var local = false
 
   @OptionGroup var common: CommonOptions
 
+  func validate() throws {
+    guard !(all && local) else { throw ValidationError("--all and --local do not go together.") }
+  }
+
   func perform(_ desk: Desk) throws -> Report {
     guard let session = try desk.profile().signedIn else { throw Ending.nobody(desk) }
+    if all {
+      let answer: RevokeAllResponse = try desk.call(
+        "SessionService/RevokeAll", RevokeAllRequest(idToken: try desk.session().idToken))
+      try desk.keep(nil)
+      return Report(["Signed out everywhere; sessions that were open: \(answer.closed)."], [
+        JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
+      ])
+    }
     if !local {
       let _: SignOutResponse = try desk.call(
         "SessionService/SignOut", SignOutRequest(refreshToken: session.refreshToken))
     }
     try desk.keep(nil)
     return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
+  }
+}
+
+/// Named in the plural, because `Session` is a message.
+struct Sessions: DeskCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the open sessions of the account, the latest first.",
+    discussion: "One that you do not know: latchkey sign-out --all")
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: ListSessionsResponse = try desk.call(
+      "SessionService/ListSessions", ListSessionsRequest(idToken: try desk.session().idToken))
+    return Report(answer.sessions.map(\.line), [JSONMember("sessions", .array(answer.sessions.map(\.json)))])
+  }
+}
+
+extension SessionInfo {
+  fileprivate var line: String {
+    var parts = ["\(current ? "*" : " ") \(signedInAtMillis.map(rfc3339) ?? "")", printable(signInProvider)]
+    if let last = lastUsedAtMillis { parts.append("used \(rfc3339(last))") }
+    let client = client ?? ClientContext()
+    parts += [client.ipAddress, client.userAgent, client.deviceID].filter { !$0.isEmpty }.map(printable)
+    return parts.joined(separator: ", ")
+  }
+
+  fileprivate var json: JSONValue {
+    let client = client ?? ClientContext()
+    return .object([
+      JSONMember("session_id", .string(sessionID)), JSONMember("sign_in_provider", .string(signInProvider)),
+      JSONMember("signed_in_at", .moment(signedInAtMillis)), JSONMember("last_used_at", .moment(lastUsedAtMillis)),
+      JSONMember("ip_address", .string(client.ipAddress)), JSONMember("user_agent", .string(client.userAgent)),
+      JSONMember("device_id", .string(client.deviceID)), JSONMember("current", .bool(current)),
+    ])
   }
 }
 
@@ -57,6 +108,10 @@ struct WhoAmI: DeskCommand {
     }
     if !account.displayName.isEmpty { lines.append("  Name: \(printable(account.displayName))") }
     lines.append("  Ways of signing in: \(desk.ways(account))")
+    for factor in account.secondFactors {
+      let name = [factor.displayName, factor.maskedPhoneNumber].filter { !$0.isEmpty }.map { " (\(printable($0)))" }
+      lines.append("  Second factor: \(printable(factor.kind))\(name.joined()), id \(printable(factor.factorID))")
+    }
     if let created = account.createdAtMillis { lines.append("  Made: \(rfc3339(created))") }
     if let last = account.lastSignInAtMillis { lines.append("  Last sign-in: \(rfc3339(last))") }
     return Report(lines, [JSONMember("account", account.json)])

@@ -44,10 +44,14 @@ struct SignIn: DeskCommand {
   static let configuration = CommandConfiguration(
     commandName: "sign-in", abstract: "Sign in, and remember the session.",
     discussion: """
-      By password, by an ID token of a provider, by a custom token, or as nobody in particular:
+      By password, by a provider's token or pages, by a custom token, or as nobody in particular:
 
         latchkey sign-in --email alice@example.com
         latchkey sign-in --provider oidc.corp --id-token-file token.jwt
+        latchkey sign-in --provider twitter.com --access-token-file token.txt --token-secret-file secret.txt
+        latchkey sign-in --flow      # after latchkey start
+        latchkey sign-in --phone-code      # after latchkey send-phone-code
+        latchkey sign-in --email-link alice@example.com      # after latchkey send-email-link
         latchkey sign-in --custom-token-file token.jwt
         latchkey sign-in --anonymous
 
@@ -76,8 +80,8 @@ struct SignIn: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     let held = try pending.token(desk)
-    guard let presented = try presented(held: held) else {
-      throw Ending.usage("sign-in", "give --email, --provider, --custom-token-file, --anonymous or --pending")
+    guard let presented = try presented(desk, held: held) else {
+      throw Ending.usage("sign-in", "give one of the credentials of latchkey help sign-in, or --pending")
     }
     var request = SignInRequest(
       credential: presented, existingOnly: existingOnly, binding: try desk.binding(), claimAddress: claimAddress)
@@ -86,13 +90,13 @@ struct SignIn: DeskCommand {
     switch answer.outcome {
     case .session(let session): return try desk.opened(session, "Signed in", completed: held != nil)
     case .accountExists(let exists): throw try desk.accountExists(exists)
-    case .secondFactorRequired(let required): throw desk.secondFactor(required)
+    case .secondFactorRequired(let required): throw try desk.secondFactor(required)
     case nil: throw Ending.unknownAnswer
     }
   }
 
-  private func presented(held: String?) throws -> Credential? {
-    let given = try credential.credential()
+  private func presented(_ desk: Desk, held: String?) throws -> Credential? {
+    let given = try credential.credential(desk)
     guard !anonymous || (given == nil && held == nil) else {
       throw Ending.usage("--anonymous", "it goes with no other credential")
     }

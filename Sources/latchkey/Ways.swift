@@ -67,9 +67,11 @@ struct Link: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     let held = try pending.token(desk)
-    let given = try credential.credential()
+    let given = try credential.credential(desk)
     guard (given == nil) != (held == nil), let presented = given ?? held.map({ Credential(kind: .pendingToken($0)) })
-    else { throw Ending.usage("link", "give --email, --provider, --custom-token-file or --pending, one of them") }
+    else {
+      throw Ending.usage("link", "give --email, --provider, --custom-token-file, --flow or --pending, one of them")
+    }
     let answer: LinkResponse = try desk.call(
       "AuthService/Link",
       LinkRequest(idToken: try desk.session().idToken, credential: presented, binding: try desk.binding()))
@@ -80,7 +82,7 @@ struct Link: DeskCommand {
       report.members.append(JSONMember("already_linked", .bool(answer.alreadyLinked)))
       return report
     case .credentialInUse(let inUse): throw try desk.credentialInUse(inUse)
-    case .secondFactorRequired(let required): throw desk.secondFactor(required)
+    case .secondFactorRequired(let required): throw try desk.secondFactor(required)
     case nil: throw Ending.unknownAnswer
     }
   }
@@ -123,15 +125,15 @@ struct Reauthenticate: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    guard let presented = try credential.credential() else {
-      throw Ending.usage("reauthenticate", "give --email, --provider or --custom-token-file")
+    guard let presented = try credential.credential(desk) else {
+      throw Ending.usage("reauthenticate", "give --email, --provider, --custom-token-file or --flow")
     }
     let answer: ReauthenticateResponse = try desk.call(
       "AuthService/Reauthenticate",
       ReauthenticateRequest(idToken: try desk.session().idToken, credential: presented, binding: try desk.binding()))
     switch answer.outcome {
     case .session(let session): return try desk.opened(session, "Proved")
-    case .secondFactorRequired(let required): throw desk.secondFactor(required)
+    case .secondFactorRequired(let required): throw try desk.secondFactor(required)
     case nil: throw Ending.unknownAnswer
     }
   }

@@ -16,7 +16,8 @@ struct LatchkeyDaemon: ParsableCommand {
     commandName: "latchkeyd", abstract: "Account linking and sign-in, as gRPC over TLS.",
     discussion: """
       Reads one JSON5 file; every setting can be overridden by an environment variable: listen.port is \
-      LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once.
+      LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once. SIGHUP reads the \
+      certificate again, SIGUSR1 replaces the key that signs tokens.
       """,
     version: Build.version)
 
@@ -67,7 +68,7 @@ struct LatchkeyDaemon: ParsableCommand {
       lines.flush()
       throw ExitCode.failure
     }
-    while waitForSignal() == .reload { server.reloadCertificate() }
+    heedSignals(server)
     Task.detached {
       await server.drain()
       startThread(named: "last-lines") {
@@ -80,5 +81,16 @@ struct LatchkeyDaemon: ParsableCommand {
     }
     while waitForSignal() != .terminate {}
     exitNow(1)
+  }
+
+  /// Until the one that ends the server.
+  private func heedSignals(_ server: Server) {
+    while true {
+      switch waitForSignal() {
+      case .reload: server.reloadCertificate()
+      case .rotateKeys: server.rotateSigningKeys()
+      case .terminate: return
+      }
+    }
   }
 }

@@ -56,6 +56,14 @@ func `check 114: administration is never for unidentified callers, whatever is g
   #expect(allowed([pattern]).contains("AdminService/Lookup"))
 }
 
+@Test func `check 114: events are never for unidentified callers, whatever is granted`() {
+  let patterns = ["*", "latchkey.v1.EventService/Watch"]
+  for (isIdentified, isAllowed) in [(false, false), (true, true)] {
+    let rights = Rights(patterns, paths: ["/latchkey.v1.EventService/Watch"], isIdentified: isIdentified)
+    #expect(rights.include(methodNumber: 0) == isAllowed)
+  }
+}
+
 @Test func `check 114: the table of callers gives each its own rights`() throws {
   let table = CallerTable(
     [

@@ -162,3 +162,62 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   loop.run()
   #expect(left == 0)
 }
+
+@Test func `calls follow each other on one connection, until no other is made of an answer`() throws {
+  let server = try TestServer(serve)
+  var answers = 0
+  try Caller(try endpoint(server)).calls("/a.B/C", answering: HealthCheckResponse.self) { answer in
+    if answer?.status == .serving { answers += 1 }
+    return answers < 5 ? HealthCheckRequest() : nil
+  }
+  #expect(answers == 5 && server.connections == 1)
+}
+
+@Test func `calls that follow each other end with the first that fails, or that cannot be made`() throws {
+  let server = try TestServer { stream, session in session.reset(stream, .cancel) }
+  let caller = Caller(try endpoint(server))
+  #expect(throws: CallStatus.self) {
+    try caller.calls("/a.B/C", answering: HealthCheckResponse.self) { _ in HealthCheckRequest() }
+  }
+  struct NotMade: Error {}
+  #expect(throws: NotMade.self) {
+    try caller.calls("/a.B/C", answering: HealthCheckResponse.self) { _ -> HealthCheckRequest? in throw NotMade() }
+  }
+}
+
+@Test(arguments: [0, 1, 3])
+func `an answer that is a stream is given message by message`(count: Int) throws {
+  let server = try TestServer { stream, session in
+    let arena = Arena(budgetBytes: 1_000)
+    let messages = (0..<count).flatMap { _ in HealthCheckResponse(status: .serving).encode(arena: arena) }
+    session.respond(stream, head: okHead, body: messages, trailers: okTrailers)
+  }
+  var answers: [HealthCheckResponse.ServingStatus] = []
+  try Caller(try endpoint(server)).stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) {
+    answers.append($0.status)
+    return true
+  }
+  #expect(answers == [HealthCheckResponse.ServingStatus](repeating: .serving, count: count))
+}
+
+@Test func `a stream of which enough was seen is left, whatever else came in one piece`() throws {
+  let server = try TestServer { stream, session in
+    let arena = Arena(budgetBytes: 1_000)
+    let messages = (0..<3).flatMap { _ in HealthCheckResponse(status: .serving).encode(arena: arena) }
+    session.respond(stream, head: okHead, body: messages, trailers: okTrailers)
+  }
+  var count = 0
+  try Caller(try endpoint(server)).stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) { _ in
+    count += 1
+    return count < 2
+  }
+  #expect(count == 2)
+}
+
+@Test func `a stream that ends badly says how`() throws {
+  let server = try TestServer { stream, session in session.reset(stream, ErrorCode(rawValue: 7)) }
+  let caller = Caller(try endpoint(server))
+  #expect(throws: CallStatus.self) {
+    try caller.stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) { _ in true }
+  }
+}

@@ -51,6 +51,15 @@ struct DigestTests {
     #expect(hex(long) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
   }
 
+  @Test func `HMAC-SHA-1 answers the known values of RFC 2202, also for a key longer than a block`() {
+    let short = hmacSHA1(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
+    #expect(hex(short) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
+    let long = hmacSHA1(
+      key: Secret(copying: [UInt8](repeating: 0xAA, count: 80)),
+      Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8))
+    #expect(hex(long) == "aa4ae5e15272d00e95705637ce8a3b55ed402112")
+  }
+
   @Test func `Comparison sees a change of any bit, and different lengths are different (check 97)`() {
     let bytes = Random.bytes(32)
     #expect(constantTimeEquals(bytes, bytes))
@@ -78,6 +87,11 @@ struct SecretTests {
       #expect(!text.contains("horse"))
       #expect(text.contains("Secret(13 bytes)"))
     }
+  }
+
+  @Test func `A secret that has to be sent is revealed as it was taken in`() {
+    #expect(Secret(copying: Array("correct horse".utf8)).revealed == "correct horse")
+    #expect(Secret(copying: []).revealed == "")
   }
 }
 

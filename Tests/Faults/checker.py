@@ -151,7 +151,9 @@ class Check:
                 numbers[number].identities.add((provider_id, subject))
             else:
                 self.found.broken.append(f"{provider_id} {subject} is of no account")
-        for account_id, event in self.rows.execute("SELECT account_id, event FROM audit"):
+        for account_id, event in self.rows.execute(
+                "SELECT account_id, event FROM audit "
+                "WHERE event NOT IN ('SIGNED_IN', 'SIGNED_OUT', 'REAUTHENTICATED')"):
             gone = Believed("", account_id=account_id, is_deleted=True)
             accounts.setdefault(account_id, gone).events[event] += 1
         for table in ("sessions", "pendings"):

@@ -13,27 +13,16 @@ from pathlib import Path
 import pytest
 import surroundings  # noqa: F401
 
+from common_fixtures import folder, simulator  # noqa: F401
 from configuration import Settings
 from faults import Faults, build
 from patient import Patient
-from processes import Server, Simulator, prepare
+from processes import Server, Simulator
 
 
 def step(short: int) -> int:
     """How far apart the failures are that a test tries, where `short` keeps it short."""
     return int(os.environ.get("LATCHKEY_FAULTS_STEP", short))
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepare(tmp_path_factory.mktemp("latchkey"))
-
-
-@pytest.fixture(scope="session")
-def simulator(folder: Path) -> Iterator[Simulator]:
-    running = Simulator.start(folder)
-    yield running
-    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,10 @@ import Glibc
 /// so that nothing outlives the test run.
 @safe final class LocalServer: Sendable {
   let port: Int
+  /// Speaks HTTP without TLS.
+  let plainPort: Int
+  /// Takes connections and never says a word.
+  let silentPort: Int
   /// PEM file of the authority that signed the server's certificate.
   let caFile: String
   /// PEM file of an authority that did not.
@@ -37,13 +41,16 @@ import Glibc
     input = toChild[1]
     process = child
     let line = LocalServer.readLine(fromChild[0]).split(separator: " ").map(String.init)
-    precondition(line.count == 3, "the local server did not start")
-    port = Int(line[0]) ?? 0
-    caFile = line[1]
-    otherCAFile = line[2]
+    precondition(line.count == 5, "the local server did not start")
+    let ports = line.prefix(3).map { Int($0) ?? 0 }
+    (port, plainPort, silentPort) = (ports[0], ports[1], ports[2])
+    caFile = line[3]
+    otherCAFile = line[4]
   }
 
-  func url(_ path: String, host: String = "localhost") -> String { "https://\(host):\(port)\(path)" }
+  func url(_ path: String, host: String = "localhost", port: Int? = nil) -> String {
+    "https://\(host):\(port ?? self.port)\(path)"
+  }
 
   private static func readLine(_ descriptor: Int32) -> String {
     var bytes: [UInt8] = []
@@ -53,7 +60,7 @@ import Glibc
   }
 
   private static let script = """
-    import atexit, http.server, os, shutil, socket, ssl, subprocess, sys, tempfile, threading, time
+    import atexit, collections, http.server, os, shutil, socket, ssl, struct, subprocess, sys, tempfile, threading, time
     home = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, home)
     def openssl(*arguments):
@@ -63,7 +70,8 @@ import Glibc
         openssl("req", "-x509", *curve, "-subj", "/CN=" + name, "-keyout", name + ".key", "-out", name + ".pem")
     openssl("req", "-x509", *curve, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
             "-CA", "ca.pem", "-CAkey", "ca.key", "-keyout", "server.key", "-out", "server.pem")
-    busy, most, lock = 0, 0, threading.Lock()
+    lock = threading.Lock()
+    busy, most, asked = collections.Counter(), collections.Counter(), collections.Counter()
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         def log_message(self, *arguments): pass
@@ -75,59 +83,105 @@ import Glibc
             self.end_headers()
             self.wfile.write(body)
         def do_GET(self):
-            global busy, most
-            if self.path == "/ok":
-                self.answer(200, b'{"keys":[]}', Content_Type="application/json",
-                            Cache_Control="public, max-age=1234, must-revalidate")
-            elif self.path == "/agent":
-                self.answer(200, self.headers["User-Agent"].encode())
-            elif self.path == "/missing":
-                self.answer(404, b"no such page")
-            elif self.path == "/redirect":
-                self.answer(302, b"", Location="/ok")
-            elif self.path == "/slow":
-                self.answer(200, b"[", length=1000)
-                for _ in range(999):
-                    time.sleep(0.05)
-                    self.wfile.write(b" ")
-            elif self.path == "/huge":
-                self.answer(200, b"x" * 5_000_000)
-            elif self.path == "/endless":
-                self.send_response(200)
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                while True:
-                    self.wfile.write(b"1000\\r\\n" + b"x" * 4096 + b"\\r\\n")
-            elif self.path.startswith("/sized/"):
-                self.answer(200, b"x" * int(self.path[7:]))
-            elif self.path == "/headers":
-                self.answer(200, b"", **{"X_%d" % i: "y" * 1000 for i in range(80)})
-            elif self.path == "/busy":
-                with lock:
-                    busy += 1
-                    most = max(most, busy)
-                time.sleep(0.1)
-                with lock:
-                    busy -= 1
-                self.answer(200, b"")
-            elif self.path == "/most":
-                self.answer(200, str(most).encode())
-            elif self.path == "/cut":
-                self.answer(200, b"half", length=8)
-                self.close_connection = True
+            name, *rest = self.path[1:].split("/")
+            page = getattr(self, "page_" + name.replace("-", "_"), None)
+            page(*rest) if page else self.answer(404, b"no such page")
+        do_POST = do_GET
+
+        def page_ok(self):
+            self.answer(200, b'{"keys":[]}', Content_Type="application/json",
+                        Cache_Control="public, max-age=1234, must-revalidate")
+        def page_echo(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            lines = [self.command] + sorted(f"{name}: {value}" for name, value in self.headers.items())
+            self.answer(200, "\\n".join(lines).encode() + b"\\n\\n" + body)
+        def page_peer(self):
+            self.answer(200, str(self.client_address[1]).encode())
+        def page_sized(self, size):
+            self.answer(200, b"x" * int(size))
+        def page_head(self, size):
+            head = b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\nX: %s\\r\\n\\r\\n"
+            self.wfile.write(head % (b"x" * (int(size) - len(head) + 2)))
+        def page_busy(self, name):
+            with lock:
+                busy[name] += 1
+                most[name] = max(most[name], busy[name])
+            time.sleep(0.1)
+            with lock:
+                busy[name] -= 1
+            self.page_peer()
+        def page_most(self, name):
+            self.answer(200, str(most[name]).encode())
+        def page_failing(self, name, times):
+            with lock:
+                asked[name] += 1
+            self.answer(500 if asked[name] <= int(times) else 200, b"")
+        def page_asked(self, name):
+            self.answer(200, str(asked[name]).encode())
+
+        def page_redirect(self):
+            self.answer(302, b"", Location="/ok")
+        def page_redirect_private(self):
+            self.answer(307, b"", Location="https://10.0.0.1/latest/meta-data")
+        def page_error(self):
+            self.answer(500, b"{}", Content_Type="application/json")
+        def page_html(self):
+            self.answer(200, b"<!doctype html><title>Sign in</title>", Content_Type="text/html")
+        def page_hang(self):
+            time.sleep(60)
+        def page_slow(self):
+            self.answer(200, b"[", length=1000)
+            for _ in range(999):
+                time.sleep(0.05)
+                self.wfile.write(b" ")
+        def page_huge(self):
+            self.answer(200, b"x" * 50_000_000)
+        def page_endless(self):
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            while True:
+                self.wfile.write(b"1000\\r\\n" + b"x" * 4096 + b"\\r\\n")
+        def page_endless_head(self):
+            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n")
+            while True:
+                self.wfile.write(b"X: y\\r\\n" * 100)
+        def page_endless_line(self):
+            self.wfile.write(b"HTTP/1.1 200 OK\\r\\nX: ")
+            while True:
+                self.wfile.write(b"y" * 4096)
+        def page_endless_hints(self):
+            while True:
+                self.wfile.write(b"HTTP/1.1 103 Early Hints\\r\\nX: y\\r\\n\\r\\n" * 10)
+        def page_garbage(self):
+            self.wfile.write(b"\\x00\\xff\\xfe garbage\\r\\n\\r\\n")
+            self.close_connection = True
+        def page_cut(self):
+            self.answer(200, b"half", length=8)
+            self.close_connection = True
+        def page_silence(self):
+            self.close_connection = True
+        def page_reset(self):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())
+            self.close_connection = True
         def handle(self):
             try:
                 super().handle()
             except OSError:
                 pass
     class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 128
         def handle_error(self, request, address): pass
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(home + "/server.pem", home + "/server.key")
-    server = Server(("127.0.0.1", 0), Handler)
+    server, plain = Server(("127.0.0.1", 0), Handler), Server(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.server_address[1], home + "/ca.pem", home + "/other.pem", flush=True)
+    for each in (server, plain):
+        threading.Thread(target=each.serve_forever, daemon=True).start()
+    silent = socket.create_server(("127.0.0.1", 0), backlog=128)
+    ports = [each.getsockname()[1] for each in (server.socket, plain.socket, silent)]
+    print(*ports, home + "/ca.pem", home + "/other.pem", flush=True)
     sys.stdin.read()
     """
 }

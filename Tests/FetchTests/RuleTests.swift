@@ -42,6 +42,10 @@ struct AddressRuleTests {
     six(0x3FFF, 0, 0, 0, 0, 0, 0, 1), six(0x0100, 0, 0, 0, 0, 0, 0, 1), six(0, 0, 0, 0, 0, 0xFFFF, 0x7F00, 1),
     six(0, 0, 0, 0, 0, 0xFFFF, 0xA9FE, 0xA9FE), six(0x64, 0xFF9B, 0, 0, 0, 0, 0x0A00, 1),
     six(0x64, 0xFF9B, 1, 0, 0, 0, 0x0808, 0x0808), six(0, 0, 0, 0, 0, 0, 0x7F00, 1),
+    six(0xFEC0, 0, 0, 0, 0, 0, 0, 1), six(0x5F00, 0, 0, 0, 0, 0, 0, 1), six(0x2001, 2, 0, 0, 0, 0, 0, 1),
+    six(0x2001, 0x20, 0, 0, 0, 0, 0, 1), six(0x2002, 0x0808, 0x0808, 0, 0, 0, 0, 1),
+    six(0, 0, 0, 0, 0, 0xFFFF, 0, 0), six(0, 0, 0, 0, 0, 0xFFFF, 0x6440, 1), six(0x64, 0xFF9B, 0, 0, 0, 0, 0x7F00, 1),
+    six(0, 0, 0, 0, 0xFFFF, 0, 0x0808, 0x0808),
   ])
   func `an IPv6 address for a special purpose, or carrying a private IPv4 address, is not public`(address: [UInt8]) {
     #expect(!AddressRule.isPublic(address))

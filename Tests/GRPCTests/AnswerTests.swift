@@ -83,17 +83,6 @@ func `a message is read even where its escapes are wrong`(encoded: String, text:
   #expect(Status.percentDecoded(bytes(encoded)) == text)
 }
 
-@Test func `base64 comes back, with and without padding`() {
-  for count in 0..<40 {
-    let some = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37) }
-    let text = Base64.encode(some)
-    #expect(Base64.decode(text) == some)
-    let padded = text + [UInt8](repeating: UInt8(ascii: "="), count: (4 - text.count % 4) % 4)
-    #expect(Base64.decode(padded) == some)
-  }
-  for wrong in ["a", "ab=", "a*bc", "abc==", "ab cd"] { #expect(Base64.decode(bytes(wrong)) == nil) }
-}
-
 @Test func `details and push-back come with a refusal; an unreadable push-back says not to try again`() {
   let trailers = [
     ("grpc-status", "8"), ("grpc-message", "too%20much"), ("grpc-status-details-bin", "AQID"),
@@ -126,4 +115,18 @@ func `a deadline is told in eight digits, and never as an earlier one`(millis: I
   #expect(head.path == bytes("/a.B/C"))
   #expect(head.timeoutMillis == 250)
   #expect(head.authorization == bytes("x"))
+}
+
+@Test func `of an answer that is a stream each message is taken once, and any number may come`() {
+  for messages in [[], [[1]], [[1], [2, 3], []]] as [[[UInt8]]] {
+    var reader = AnswerReader(messageBytesMax: 64, streams: true)
+    for (name, value) in answerFields { reader.field(bytes(name), bytes(value)) }
+    var taken: [[UInt8]] = []
+    for piece in messages.map({ framed($0) }) {
+      #expect(reader.received(piece) == nil)
+      taken += reader.takeMessages().map(\.content)
+    }
+    reader.field(bytes("grpc-status"), bytes("0"))
+    #expect(taken == messages && reader.takeMessages().isEmpty && reader.finish().status == Status(.ok))
+  }
 }

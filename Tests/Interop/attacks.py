@@ -7,6 +7,7 @@ has an interpreter to itself.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -224,9 +225,13 @@ def compressed_message(attacker: Attacker) -> None:
     attacker.calls(message(b"\x1f\x8b" + bytes(100), flag=1))
 
 
+NOBODIES = itertools.count()
+
+
 def wrong_password() -> bytes:
-    """A SignInRequest for an account that nobody has."""
-    password = b"\x0a\x0da@example.com" + b"\x12\x0cnot-this-one"
+    """A SignInRequest for an account that nobody has, each time another: one alone would soon be blocked."""
+    email = f"nobody-{next(NOBODIES)}@example.com".encode()
+    password = b"\x0a" + bytes([len(email)]) + email + b"\x12\x0cnot-this-one"
     kind = b"\x0a" + bytes([len(password)]) + password
     return b"\x0a" + bytes([len(kind)]) + kind
 

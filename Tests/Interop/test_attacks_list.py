@@ -12,15 +12,15 @@ HERE = Path(__file__).resolve().parent
 TESTS, SOURCES = HERE.parent, HERE.parent.parent / "Sources"
 TEXT = " ".join((HERE / "ATTACKS.md").read_text().split())
 LIMITS = {"Limits": "Server/Limits.swift", "SessionLimits": "HTTP2/Session.swift", "Budget": "HTTP2/Budget.swift",
-          "Life": "HTTP2/Life.swift"}
+          "Life": "HTTP2/Life.swift", "FetchLimits": "Fetch/FetchSettings.swift"}
 # Those of others, which have rows of their own.
-HOLDERS = {"Limits.session", "Limits.life", "SessionLimits.budget"}
+HOLDERS = {"Limits.session", "Limits.life", "Limits.fetch", "SessionLimits.budget"}
 
 
 def limits(owner: str, path: str) -> set[str]:
     """The stored numbers of a module's `Limits`."""
     source = (SOURCES / path).read_text()
-    name = "SessionLimits" if owner == "SessionLimits" else "Limits"
+    name = owner if owner in ("SessionLimits", "FetchLimits") else "Limits"
     body = re.search(rf"package struct {name}: Sendable {{(.*?)package init\(\)", source, re.DOTALL)
     assert body
     return {f"{owner}.{field}" for field in re.findall(r"^ +package var (\w+)", body[1], re.MULTILINE)} - HOLDERS

@@ -144,7 +144,7 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
             assert after.call().status == OK
 
 
-@pytest.mark.parametrize("count, ends", [(100, False), (101, True)])
+@pytest.mark.parametrize("count, ends", [(32, False), (33, True)])
 def test_key_updates_are_taken_up_to_their_limit_and_one_more_ends_the_connection(
         hostile: Server, count: int, ends: bool) -> None:
     plain, ssl_ = connect(hostile.port)

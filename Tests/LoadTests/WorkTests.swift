@@ -111,6 +111,9 @@ private func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 
   let right: [(SingleCall, Answer, Answer)] = [
     (.health, .serving(true), .serving(false)),
     (.signingKeys, .signingKeys(count: 1), .signingKeys(count: 0)),
+    (.listProviders(FlowWish()), .providers(["google.com", "oidc.corp"]), .providers(["google.com"])),
+    (.startFlow(FlowWish()), .flow(id: "f", url: "https://idp.example/?state=s"), .flow(id: "", url: "https://")),
+    (.startFlow(FlowWish()), .flow(id: "f", url: "https://idp.example/"), .flow(id: "f", url: "https://f/")),
     (.fetch(email: "", method: "password"), .ways(registered: true, methods: ["password"], held: nil),
       .ways(registered: false, methods: [], held: nil)),
     (.fetch(email: "", method: nil), .ways(registered: true, methods: ["phone"], held: nil),

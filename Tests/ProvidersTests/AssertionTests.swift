@@ -8,7 +8,7 @@ import Tokens
 struct AssertionTests {
   private func google(_ changes: [String: JSONValue?]) async throws -> Assertion {
     let issuer = Issuer(issuer: "https://accounts.google.com", key: Keys.rsa, algorithm: .rs256)
-    let registry = try Registry([.google(clientIDs: ["client-1"])], fetching: ScriptedFetcher(issuer))
+    let registry = try Registry([configured("google.com", clientIDs: ["client-1"])], fetching: ScriptedFetcher(issuer))
     return try await registry.verify(PresentedToken(idToken: try issuer.token(changes)), of: "google.com", at: now)
       .assertion
   }
@@ -142,6 +142,9 @@ struct RegistryTests {
     for id in ["google.com", "oidc.corp2", "OIDC.corp", ""] {
       await #expect(throws: ProviderRefusal.notEnabled) { try await bench.registry.verify(token, of: id, at: now) }
     }
+    await #expect(throws: ProviderRefusal.notEnabled) {
+      try await bench.registry.start(Flow.request(), at: "google.com", at: now)
+    }
     #expect(bench.registry.providerIDs == ["oidc.corp"])
   }
 
@@ -194,9 +197,9 @@ struct RegistryTests {
 
   @Test func `the discovery document is looked for where the issuer says, with or without a slash`() {
     for issuer in ["https://idp.example.com/tenant", "https://idp.example.com/tenant/"] {
-      let settings = ProviderSettings(id: "oidc.corp", issuer: issuer, clientIDs: ["c"])
-      #expect(settings.keys == .discovery(url: "https://idp.example.com/tenant/.well-known/openid-configuration"))
-      #expect(settings.issuers == [issuer])
+      #expect(
+        ProviderSettings.discoveryURL(of: issuer)
+          == "https://idp.example.com/tenant/.well-known/openid-configuration")
     }
   }
 }

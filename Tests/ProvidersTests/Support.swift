@@ -1,4 +1,5 @@
 import Crypto
+import Encodings
 import Fetch
 import Providers
 import Store
@@ -21,7 +22,7 @@ struct Issuer {
   var keysURL: String { issuer + "/keys" }
 
   var settings: ProviderSettings {
-    var settings = ProviderSettings(id: "oidc.corp", issuer: issuer, clientIDs: ["client-1"])
+    var settings = configured("oidc.corp", issuer: issuer, clientIDs: ["client-1"])
     settings.algorithms = [algorithm]
     return settings
   }
@@ -69,6 +70,17 @@ struct Issuer {
   }
 }
 
+/// A provider as its owner has it, for these clients; `oidc.…` with its discovery document where the issuer says.
+func configured(_ id: String, issuer: String? = nil, clientIDs: [String]) -> ProviderSettings {
+  guard var settings = ProviderSettings.standard(id: id) else { preconditionFailure("no provider \(id)") }
+  settings.clientIDs = clientIDs
+  if let issuer {
+    settings.issuers = [issuer]
+    settings.keys = .discovery(url: ProviderSettings.discoveryURL(of: issuer))
+  }
+  return settings
+}
+
 /// Made once: generating RSA keys is slow.
 enum Keys {
   static let p256 = made(.p256)
@@ -93,7 +105,7 @@ func json(_ value: JSONValue) -> [UInt8] {
 final class ScriptedFetcher: HTTPSFetching {
   private struct State {
     var answers: [String: Result<FetchedBody, FetchError>] = [:]
-    var asked: [String] = []
+    var requests: [FetchRequest] = []
   }
   private let state = Mutex(State())
   private let delay: Duration
@@ -105,7 +117,8 @@ final class ScriptedFetcher: HTTPSFetching {
     serve(issuer, maxAgeSeconds: maxAgeSeconds)
   }
 
-  var asked: [String] { state.withLock(\.asked) }
+  var requests: [FetchRequest] { state.withLock(\.requests) }
+  var asked: [String] { requests.map(\.url) }
 
   func answer(_ url: String, _ answer: Result<FetchedBody, FetchError>) {
     state.withLock { $0.answers[url] = answer }
@@ -116,10 +129,10 @@ final class ScriptedFetcher: HTTPSFetching {
     answer(issuer.keysURL, .success(issuer.keySet(maxAgeSeconds: maxAgeSeconds)))
   }
 
-  func get(_ url: String) async throws -> FetchedBody {
+  func fetch(_ request: FetchRequest) async throws -> FetchedBody {
     let answer = state.withLock { state in
-      state.asked.append(url)
-      return state.answers[url] ?? .success(FetchedBody(status: 404, bytes: []))
+      state.requests.append(request)
+      return state.answers[request.url] ?? .success(FetchedBody(status: 404, bytes: []))
     }
     if delay > .zero { try await Task.sleep(for: delay) }
     return try answer.get()

@@ -1,11 +1,11 @@
 import Crypto
+import Encodings
 import Providers
 import Store
 import Testing
 import Tokens
 
-/// What an ID token must say, by the numbers of the security checks. Check 51 (userinfo of another subject) does not
-/// apply: no userinfo is ever asked for.
+/// What an ID token that a caller brings must say, by the numbers of the security checks.
 struct TokenTests {
   @Test func `a good token becomes an assertion of its subject`() async throws {
     let bench = try Bench()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,28 @@ from google.protobuf import duration_pb2
 from latchkey.v1 import account_service_pb2 as accounts
 from latchkey.v1 import admin_service_pb2 as admin
 from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1 import event_service_pb2 as events
+from latchkey.v1 import provider_flow_service_pb2 as flows
+from latchkey.v1 import second_factor_service_pb2 as factors
 from latchkey.v1 import session_service_pb2 as sessions
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1 import verification_service_pb2 as verification
 from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
 from latchkey.v1.admin_service_pb2_grpc import AdminServiceStub
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from latchkey.v1.event_service_pb2_grpc import EventServiceStub
+from latchkey.v1.provider_flow_service_pb2_grpc import ProviderFlowServiceStub
+from latchkey.v1.second_factor_service_pb2_grpc import SecondFactorServiceStub
 from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
+from latchkey.v1.verification_service_pb2_grpc import VerificationServiceStub
 
 from configuration import KEYS
 from processes import Server, Simulator
 
 PASSWORD = "correct horse battery staple"
 TIMEOUT_SECONDS = 20
+# Of the caller `web`, for mailed links.
+PAGE = "http://localhost:3000/callback"
 
 
 def channel_credentials(folder: Path, *, key: str | None = None,
@@ -48,6 +59,10 @@ class Client:
         self._accounts = AccountServiceStub(self.channel)
         self._sessions = SessionServiceStub(self.channel)
         self._admin = AdminServiceStub(self.channel)
+        self._flows = ProviderFlowServiceStub(self.channel)
+        self._factors = SecondFactorServiceStub(self.channel)
+        self._verification = VerificationServiceStub(self.channel)
+        self._events = EventServiceStub(self.channel)
 
     def close(self) -> None:
         self.channel.close()
@@ -62,12 +77,42 @@ class Client:
         request = auth.UnlinkRequest(id_token=id_token, provider_id=provider_id, **fields)
         return _call(self._auth.Unlink, request).session
 
-    def reauthenticate(self, id_token: str, credential: types.Credential) -> types.Session:
-        request = auth.ReauthenticateRequest(id_token=id_token, credential=credential)
+    def reauthenticate(self, id_token: str, credential: types.Credential, **fields: Any) -> types.Session:
+        request = auth.ReauthenticateRequest(id_token=id_token, credential=credential, **fields)
         return session(_call(self._auth.Reauthenticate, request))
+
+    def prove_again(self, id_token: str, credential: types.Credential, **fields: Any) -> auth.ReauthenticateResponse:
+        request = auth.ReauthenticateRequest(id_token=id_token, credential=credential, **fields)
+        return _call(self._auth.Reauthenticate, request)
+
+    def start_factor(self, pending_token: str, factor_id: str, **fields: Any) -> factors.StartSecondFactorResponse:
+        request = factors.StartSecondFactorRequest(pending_token=pending_token, factor_id=factor_id, **fields)
+        return _call(self._factors.StartSecondFactor, request)
+
+    def finish_factor(self, pending_token: str, factor_id: str, code: str,
+                      **fields: Any) -> factors.FinishSecondFactorResponse:
+        request = factors.FinishSecondFactorRequest(
+            pending_token=pending_token, factor_id=factor_id, code=code, **fields)
+        return _call(self._factors.FinishSecondFactor, request)
+
+    def start_enrollment(self, id_token: str, kind: str, **fields: Any) -> factors.StartEnrollmentResponse:
+        request = factors.StartEnrollmentRequest(id_token=id_token, kind=kind, **fields)
+        return _call(self._factors.StartEnrollment, request)
+
+    def finish_enrollment(self, id_token: str, enrollment_id: str, code: str = "") -> factors.FinishEnrollmentResponse:
+        request = factors.FinishEnrollmentRequest(id_token=id_token, enrollment_id=enrollment_id, code=code)
+        return _call(self._factors.FinishEnrollment, request)
+
+    def withdraw(self, id_token: str, factor_id: str) -> types.Session:
+        request = factors.WithdrawRequest(id_token=id_token, factor_id=factor_id)
+        return _call(self._factors.Withdraw, request).session
 
     def fetch(self, **subject: Any) -> auth.FetchProvidersResponse:
         return _call(self._auth.FetchProviders, auth.FetchProvidersRequest(**subject))
+
+    def start_flow(self, provider_id: str, redirect_uri: str, **fields: Any) -> flows.StartFlowResponse:
+        request = flows.StartFlowRequest(provider_id=provider_id, redirect_uri=redirect_uri, **fields)
+        return _call(self._flows.StartFlow, request)
 
     def create(self, email: str, password: str = PASSWORD, **fields: Any) -> types.Session:
         request = accounts.CreateRequest(email=email, password=password, **fields)
@@ -75,6 +120,20 @@ class Client:
 
     def get(self, id_token: str) -> types.Account:
         return _call(self._accounts.Get, accounts.GetRequest(id_token=id_token)).account
+
+    def update(self, id_token: str, *paths: str, account: types.Account | None = None, **fields: Any) -> types.Session:
+        """`paths` is the mask, `account` what it picks from."""
+        request = accounts.UpdateRequest(id_token=id_token, account=account, **fields)
+        request.update_mask.paths.extend(paths)
+        return _call(self._accounts.Update, request).session
+
+    def merge(self, survivor: types.Session, other: types.Session, keep: dict[str, types.Session] | None = None,
+              **fields: Any) -> accounts.MergeResponse:
+        """`keep` says for each conflict whose account's value stays."""
+        request = accounts.MergeRequest(survivor_id_token=survivor.id_token, other_id_token=other.id_token, **fields)
+        for name, owner in (keep or {}).items():
+            request.keep.add(field=name, from_account_id=owner.account.account_id)
+        return _call(self._accounts.Merge, request)
 
     def delete(self, id_token: str, **fields: Any) -> None:
         _call(self._accounts.Delete, accounts.DeleteRequest(id_token=id_token, **fields))
@@ -85,11 +144,22 @@ class Client:
     def sign_out(self, **tokens: str) -> None:
         _call(self._sessions.SignOut, sessions.SignOutRequest(**tokens))
 
+    def revoke_all(self, id_token: str) -> int:
+        return _call(self._sessions.RevokeAll, sessions.RevokeAllRequest(id_token=id_token)).closed
+
+    def list_sessions(self, id_token: str) -> list[sessions.SessionInfo]:
+        request = sessions.ListSessionsRequest(id_token=id_token)
+        return list(_call(self._sessions.ListSessions, request).sessions)
+
     def verify(self, id_token: str) -> sessions.VerifyIdTokenResponse:
         return _call(self._sessions.VerifyIdToken, sessions.VerifyIdTokenRequest(id_token=id_token))
 
     def signing_keys(self) -> str:
         return _call(self._sessions.GetSigningKeys, sessions.GetSigningKeysRequest()).jwks_json
+
+    def watch(self, cursor: str = "", *event_types: str, timeout: float | None = TIMEOUT_SECONDS) -> Any:
+        """An iterator over the stream's responses, with `cancel`."""
+        return self._events.Watch(events.WatchEventsRequest(cursor=cursor, types=event_types), timeout=timeout)
 
     def lookup(self, **subject: Any) -> types.Account:
         return _call(self._admin.Lookup, admin.LookupRequest(**subject)).account
@@ -99,6 +169,64 @@ class Client:
         if lifetime_seconds is not None:
             request.lifetime.CopyFrom(duration_pb2.Duration(seconds=lifetime_seconds))
         return _call(self._admin.CreateCustomToken, request).custom_token
+
+    def list_accounts(self, page_token: str = "", page_size: int = 0) -> admin.ListResponse:
+        return _call(self._admin.List, admin.ListRequest(page_token=page_token, page_size=page_size))
+
+    def set_disabled(self, account_id: str, disabled: bool) -> types.Account:
+        request = admin.SetDisabledRequest(account_id=account_id, disabled=disabled)
+        return _call(self._admin.SetDisabled, request).account
+
+    def set_claims(self, account_id: str, claims_json: str) -> types.Account:
+        request = admin.SetCustomClaimsRequest(account_id=account_id, claims_json=claims_json)
+        return _call(self._admin.SetCustomClaims, request).account
+
+    def revoke_sessions(self, account_id: str) -> int:
+        return _call(self._admin.RevokeSessions, admin.RevokeSessionsRequest(account_id=account_id)).closed
+
+    def import_accounts(self, batches: Iterable[list[admin.ImportedAccount]],
+                        options: admin.ImportOptions | None = None) -> list[admin.ImportAccountsResponse]:
+        """One answer a batch; the options go with the first."""
+        requests = (admin.ImportAccountsRequest(options=options if number == 0 else None, accounts=batch)
+                    for number, batch in enumerate(batches))
+        return list(self._admin.ImportAccounts(requests, timeout=120))
+
+    def export_accounts(self, include_secrets: bool = False) -> list[admin.ExportedAccount]:
+        answers = self._admin.ExportAccounts(
+            admin.ExportAccountsRequest(include_secrets=include_secrets), timeout=120)
+        return [account for answer in answers for account in answer.accounts]
+
+    def send_phone_code(self, number: str, **fields: Any) -> verification.SendPhoneCodeResponse:
+        request = verification.SendPhoneCodeRequest(phone_number=number, **fields)
+        return _call(self._verification.SendPhoneCode, request)
+
+    def send_email_link(self, email: str, **fields: Any) -> verification.SendEmailLinkResponse:
+        request = verification.SendEmailLinkRequest(email=email, **{"continue_uri": PAGE, **fields})
+        return _call(self._verification.SendEmailLink, request)
+
+    def send_email_verification(self, id_token: str, **fields: Any) -> verification.SendEmailVerificationResponse:
+        request = verification.SendEmailVerificationRequest(id_token=id_token, **{"continue_uri": PAGE, **fields})
+        return _call(self._verification.SendEmailVerification, request)
+
+    def send_password_reset(self, email: str, **fields: Any) -> verification.SendPasswordResetResponse:
+        request = verification.SendPasswordResetRequest(email=email, **{"continue_uri": PAGE, **fields})
+        return _call(self._verification.SendPasswordReset, request)
+
+    def send_email_change(self, id_token: str, new_email: str, **fields: Any) -> verification.SendEmailChangeResponse:
+        request = verification.SendEmailChangeRequest(
+            id_token=id_token, new_email=new_email, **{"continue_uri": PAGE, **fields})
+        return _call(self._verification.SendEmailChange, request)
+
+    def check_code(self, code: str) -> verification.CheckCodeResponse:
+        return _call(self._verification.CheckCode, verification.CheckCodeRequest(code=code))
+
+    def confirm_email(self, code: str, id_token: str = "") -> verification.ConfirmEmailResponse:
+        request = verification.ConfirmEmailRequest(code=code, id_token=id_token)
+        return _call(self._verification.ConfirmEmail, request)
+
+    def reset_password(self, code: str, new_password: str) -> verification.ResetPasswordResponse:
+        request = verification.ResetPasswordRequest(code=code, new_password=new_password)
+        return _call(self._verification.ResetPassword, request)
 
 
 def _call(method: Any, request: Any) -> Any:
@@ -149,6 +277,10 @@ def conflict(response: Any) -> types.AccountExists:
 
 def in_use(response: Any) -> types.CredentialInUse:
     return _outcome(response, "credential_in_use")
+
+
+def factor_required(response: Any) -> types.SecondFactorRequired:
+    return _outcome(response, "second_factor_required")
 
 
 def _outcome(response: Any, wanted: str) -> Any:

@@ -14,11 +14,13 @@ CHEAP_PASSWORDS = {"memory_kib": 1024, "iterations": 1}
 REAL_PASSWORDS = {"memory_kib": 19456, "iterations": 2}
 
 KEYS = {name: f"lk_{secrets.token_hex(32)}" for name in ("web", "shop", "admin", "reader")}
-FIVE_CALLS = ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*"]
+FIVE_CALLS = ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
+              "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*"]
 
 # Issuers of the simulator beside google: what each one's provider is configured to be.
 PROVIDERS: dict[str, Settings] = {
-    "corp": {"algorithms": ["RS256", "ES256"], "email_trust": "unverified"},
+    "corp": {"algorithms": ["RS256", "ES256"], "email_trust": "unverified",
+             "client_secret_file": "simulator/client-secrets/corp"},
     "partner": {"email_trust": "unverified"},
     "trusted": {"email_trust": "verified"},
     "mail": {"email_trust": "authoritative", "authoritative_domains": ["mail.example"]},
@@ -43,6 +45,7 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
         "callers": callers(),
         "providers": providers(simulator),
         "fetch": {"ca_file": "authority.pem", "allow_private_addresses": True},
+        "delivery": {"mail": "outbox", "text_messages": "outbox", "outbox_folder": f"outbox-{port}"},
         "passwords": CHEAP_PASSWORDS,
         "policy": {},
         "limits": {},
@@ -56,10 +59,11 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
 def callers() -> list[Settings]:
     """`shop` may not look up by address; `reader` may only verify tokens; `admin` may do everything."""
     return [
-        {"name": "web", "san": "spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True},
+        {"name": "web", "san": "spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True,
+         "merge": True, "redirect_uris": ["http://localhost:3000/callback"]},
         {"name": "shop", "api_key_sha256": digest("shop"), "audiences": ["shop"]},
         {"name": "admin", "san": "spiffe://latchkey.dev/admin", "api_key_sha256": digest("admin"),
-         "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True},
+         "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True, "events": True},
         {"name": "reader", "api_key_sha256": digest("reader"),
          "methods": ["latchkey.v1.SessionService/VerifyIdToken"]},
     ]

@@ -10,21 +10,22 @@ import stubs
 
 stubs.install()
 
+import races  # noqa: E402
+import verification  # noqa: E402
 from clients import Client  # noqa: E402
+from common_fixtures import folder, simulator  # noqa: E402, F401
 from configuration import Settings  # noqa: E402
-from processes import Server, Simulator, prepare  # noqa: E402
+from matrix import MATRIX  # noqa: E402
+from processes import Server, Simulator  # noqa: E402
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepare(tmp_path_factory.mktemp("latchkey"))
-
-
-@pytest.fixture(scope="session")
-def simulator(folder: Path) -> Iterator[Simulator]:
-    running = Simulator.start(folder)
-    yield running
-    running.stop()
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Provider by use, where this run looked at it."""
+    if MATRIX.cells:
+        MATRIX.write()
+        terminalreporter.section("providers")
+        for line in MATRIX.lines():
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,28 @@ def server(folder: Path, simulator: Simulator) -> Iterator[Server]:
     running = Server.start(folder, simulator)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def mailing(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """A server on which everything that is sent is allowed."""
+    running = Server.start(folder, simulator, policy=verification.POLICY)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def racing(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """A server for races: what they would meet beside each other is out of the way."""
+    running = Server.start(folder, simulator, **races.SETTINGS)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def judge(racing: Server) -> Iterator[Client]:
+    """An administrator, who looks at what a race has left behind."""
+    yield from shared(racing, key="admin")
 
 
 @pytest.fixture

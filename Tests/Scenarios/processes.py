@@ -7,21 +7,27 @@ import os
 import secrets
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from configuration import PROVIDERS, Settings, settings
 from stubs import ROOT
 
 sys.path.insert(0, str(ROOT / "deploy" / "simulator"))
 
+import issuance  # noqa: E402
 import issuers  # noqa: E402
+import providers  # noqa: E402
 import service  # noqa: E402
 import tokens  # noqa: E402
+import walking  # noqa: E402
 from keys import KeyRing  # noqa: E402
+from protocols.people import Person  # noqa: E402
 
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", ROOT / ".build/debug/latchkeyd"))
 
@@ -44,7 +50,8 @@ class Simulator:
 
     @classmethod
     def start(cls, folder: Path) -> Simulator:
-        names = [argument for name in ("google", *PROVIDERS) for argument in ("--issuer", name)]
+        hosted = (*providers.NAMED, *PROVIDERS, "oauth2.plain")
+        names = [argument for name in hosted for argument in ("--issuer", name)]
         process = subprocess.Popen(
             [sys.executable, ROOT / "deploy/simulator/simulator.py", "serve", "--folder", folder / "simulator",
              "--port", "0", "--certificate", folder / "simulator.pem", "--key", folder / "simulator.key", *names],
@@ -60,6 +67,29 @@ class Simulator:
         order.setdefault("subject", secrets.token_hex(8))
         made = tokens.Order(**order)  # type: ignore[arg-type]
         return tokens.mint(KeyRing(self.folder, issuer.name), issuer, made, int(time.time()))
+
+    def person(self, username: str = "", **fields: object) -> Person:
+        """Nobody met before, unless named."""
+        return Person(username or "p" + secrets.token_hex(8), **fields)  # type: ignore[arg-type]
+
+    def walk(self, authorization_url: str, person: Person, *, deny: bool = False) -> str:
+        """The callback URI at the end of the provider's pages."""
+        return walking.walk(authorization_url, person, self._trust(), deny=deny)
+
+    def access_token(self, provider_id: str, person: Person, **options: Any) -> dict[str, str]:
+        """What the provider's own kit would bring; `options` are those of `issuance.issue`."""
+        return issuance.issue(self.folder, issuer_name(provider_id), person, **options)
+
+    def id_token(self, provider_id: str, person: Person, **options: Any) -> str:
+        """The same; `options` are those of `issuance.id_token`."""
+        return issuance.id_token(self.folder, issuer_name(provider_id), person, **options)
+
+    def subject(self, provider_id: str, person: Person) -> str:
+        hosting = issuance.provider(self.folder, issuer_name(provider_id))
+        return hosting.subject(person, hosting.application("ours").client_id)
+
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.folder.parent / "authority.pem")
 
     def rotate(self, provider_id: str, *, published: bool = True) -> None:
         KeyRing(self.folder, issuer_name(provider_id)).rotate(published=published)
@@ -79,7 +109,8 @@ class Simulator:
 
 
 def issuer_name(provider_id: str) -> str:
-    return "google" if provider_id == "google.com" else provider_id.removeprefix("oidc.")
+    """`google` of `google.com`, `corp` of `oidc.corp`; `oauth2.plain` is called so on both sides."""
+    return provider_id.removesuffix(".com").removeprefix("oidc.")
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,10 @@ BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("providers[1].algorithms", ("providers", CORP, "algorithms"), ["HS256"]),
     ("providers[1].nonce", ("providers", CORP, "nonce"), "maybe"),
     ("providers[1].email_trust", ("providers", CORP, "email_trust"), "blind"),
+    ("providers[0].client_secret_file", ("providers", GOOGLE, "client_secret_file"), "missing.secret"),
+    ("providers[0].client_secret_env", ("providers", GOOGLE, "client_secret_env"), "NO_SUCH_VARIABLE"),
+    ("providers[0].client_secret", ("providers", GOOGLE, "client_secret"), "inline"),
+    ("providers[1].private_key_file", ("providers", CORP, "private_key_file"), "web.key"),
     ("fetch.ca_file", ("fetch", "ca_file"), "missing.pem"),
     ("passwords.memory_kib", ("passwords", "memory_kib"), 1),
     ("passwords.iterations", ("passwords", "iterations"), 0),
@@ -125,13 +130,15 @@ def test_an_environment_variable_overrides_a_setting_and_is_named_when_wrong(
 
 
 def test_the_shipped_configurations_are_right(folder: Path) -> None:
-    """Beside the certificates that they name, and with the digests that an operator puts in."""
+    """Beside the certificates and secrets that they name, and with the digests that an operator puts in."""
     for name in ("development", "example"):
         text = (ROOT / f"deploy/latchkey.{name}.json5").read_text()
         for key in ("WEB_KEY_SHA256", "ADMIN_KEY_SHA256"):
             text = text.replace(key, "ab" * 32 if key.startswith("WEB") else "cd" * 32)
-        text = text.replace("callers-authority.pem", "authority.pem")
+        text = text.replace("callers-authority.pem", "authority.pem").replace("apple.p8", "web.key")
+        for secret in re.findall(r'(?:secret|password)_file: "(.+)"', text):
+            (folder / secret).write_text("s3cret" * 8 + "\n")
         path = folder / f"shipped-{name}.json5"
         path.write_text(text)
-        ended = run(path, "--check-config")
+        ended = run(path, "--check-config", environment={"MICROSOFT_CLIENT_SECRET": "s3cret"})
         assert ended.returncode == 0, ended.stderr

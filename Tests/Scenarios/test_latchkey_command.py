@@ -85,6 +85,24 @@ def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
     assert again["account"]["account_id"] == made["account"]["account_id"] and not again["is_new_account"]
 
 
+def test_the_sessions_of_an_account_are_listed_and_ended_together(person: Person) -> None:
+    email = fresh_email()
+    person.sign_up(email)
+    person.json("sign-in", "--email", email, "--profile", "other", LATCHKEY_PASSWORD=PASSWORD)
+    listed = person.json("sessions")["sessions"]
+    assert [each["current"] for each in listed] == [False, True]
+    assert {each["sign_in_provider"] for each in listed} == {"password"}
+    assert len({each["session_id"] for each in listed}) == 2
+    lines = person.run("sessions", "--profile", "other").stdout.splitlines()
+    assert [line[:2] for line in lines] == ["* ", "  "] and all("password" in line for line in lines)
+
+    assert person.run("sign-out", "--all", "--local").returncode == USAGE
+    assert person.json("sign-out", "--all") == {"outcome": "signed_out", "closed": 2}
+    assert person.run("whoami").returncode == NOBODY
+    ended = person.json("refresh", "--profile", "other", code=REFUSED)
+    assert ended["error"]["reason"] == "TOKEN_REVOKED"
+
+
 def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -> None:
     person.sign_up(fresh_email())
     assert stat.S_IMODE(person.sessions.stat().st_mode) == 0o600
@@ -235,6 +253,33 @@ def test_an_id_token_that_has_expired_is_refreshed_on_the_way(person: Person) ->
     assert person.json("whoami")["account"]["email"] == email
 
 
+def test_a_name_an_address_and_a_password_are_changed(person: Person) -> None:
+    email, new = fresh_email(), fresh_email()
+    person.sign_up(email)
+    assert person.run("update").returncode == USAGE
+    named = person.json("update", "--display-name", "Alice", "--email", new)["account"]
+    assert (named["email"], named["email_verified"]) == (new, False)
+    person.json("update", "--new-password-file", person.file("new", "another horse staple"))
+    person.json("sign-in", "--email", new, "--password-file", person.file("old", PASSWORD), code=REFUSED)
+    person.json("sign-in", "--email", new, "--password-file", person.file("new", "another horse staple"))
+
+
+def test_two_accounts_are_merged_after_a_report_and_a_word_on_what_both_have(person: Person) -> None:
+    email, other = fresh_email(), fresh_email()
+    person.sign_up(email)
+    theirs = person.json("sign-up", "--email", other, "--profile", "other", LATCHKEY_PASSWORD=PASSWORD)
+    assert person.run("merge", "--other-profile", "default").returncode == USAGE
+    assert person.run("merge", "--other-profile", "other", "--keep", "password").returncode == USAGE
+    conflict = [{"field": "password", "this": email, "other": other}]
+    report = person.json("merge", "--other-profile", "other", "--dry-run")
+    assert report["outcome"] == "report" and report["conflicts"] == conflict
+    stopped = person.json("merge", "--other-profile", "other", code=UNFINISHED)
+    assert stopped["outcome"] == "conflicts" and stopped["conflicts"] == conflict
+    merged = person.json("merge", "--other-profile", "other", "--keep", "password=this")
+    assert merged["closed_account_id"] == theirs["account"]["account_id"] and ways(merged) == {"password"}
+    assert person.run("whoami", "--profile", "other").returncode == NOBODY
+
+
 def test_an_account_is_deleted_only_when_asked_for_twice(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)
@@ -338,7 +383,7 @@ def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> 
     text = person.run("--help").stdout
     for word in ("Exit codes", "0 done", "1 the", "2 the", "3 the", "4 the", "5 nobody"):
         assert word in " ".join(text.split())
-    for name in ("sign-up", "sign-in", "sign-out", "whoami", "token", "refresh", "providers", "link", "unlink",
-                 "reauthenticate", "delete", "health"):
+    for name in ("sign-up", "sign-in", "sign-out", "whoami", "token", "refresh", "sessions", "providers", "link",
+                 "unlink", "reauthenticate", "update", "merge", "delete", "health"):
         assert name in text
         assert person.run(name, "--help").returncode == DONE

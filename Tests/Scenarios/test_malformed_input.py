@@ -164,8 +164,8 @@ def test_check_112_an_oversized_message_is_refused_and_the_server_lives(server: 
     assert web.signing_keys() and server.process is not None and server.process.poll() is None
 
 
-def test_check_116_a_method_of_a_later_part_is_unimplemented(web: Client) -> None:
-    call = web.channel.unary_unary("/latchkey.v1.AccountService/Merge")
+def test_check_116_a_method_of_a_newer_contract_is_unimplemented(web: Client) -> None:
+    call = web.channel.unary_unary("/latchkey.v1.AccountService/Divide")
     with pytest.raises(grpc.RpcError) as refused:
         call(b"", timeout=5)
     assert refused.value.code() == StatusCode.UNIMPLEMENTED

@@ -76,11 +76,12 @@ def test_calls_are_counted_by_method_and_status_and_timed(
     assert seen("latchkey_failures_total", reason="INVALID_LOGIN_CREDENTIALS") == 3
     assert seen("latchkey_failures_total", reason="INVALID_EMAIL") == 1
     assert seen.sum("latchkey_failures_total") == 4
-    # Create, Refresh, the sign-in of somebody new, and the signing key of the first start.
-    assert seen("latchkey_store_changes_total", outcome="committed") == 4
-    assert seen("latchkey_store_commit_changes_sum") == seen("latchkey_store_commit_changes_count") == 4
-    assert seen("latchkey_store_commit_seconds_count") == 4
-    assert seen("latchkey_fetches_total", result="answered") == 2, "the discovery document and the key set"
+    # Create, Refresh, the sign-in of somebody new, the signing key of the first start, and a count of each failure.
+    assert seen("latchkey_store_changes_total", outcome="committed") == 7
+    assert seen("latchkey_store_commit_changes_sum") == seen("latchkey_store_commit_changes_count") == 7
+    assert seen("latchkey_store_commit_seconds_count") == 7
+    fetched = seen("latchkey_fetches_total", provider="oidc.corp", result="answered")
+    assert fetched == seen.sum("latchkey_fetches_total") == 2, "the discovery document and the key set"
     assert seen("latchkey_tls_handshakes_total", result="full") == 1
     assert seen("latchkey_connections_accepted_total") == seen("latchkey_connections") == 1
     assert seen.sum("latchkey_refusals_total") == 0
@@ -213,7 +214,8 @@ def test_a_provider_that_cannot_be_asked_is_counted(
         simulator.behave("oidc.broken", "well")
     seen = Scrape.of(server)
     assert seen("latchkey_failures_total", reason="PROVIDER_UNAVAILABLE") == 1
-    assert seen("latchkey_fetches_total", result="redirected") == seen.sum("latchkey_fetches_total") > 0
+    redirected = seen("latchkey_fetches_total", provider="oidc.broken", result="redirected")
+    assert redirected == seen.sum("latchkey_fetches_total") > 0
 
 
 # What is not in the text.
@@ -231,10 +233,11 @@ def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
     text = Scrape.of(server).text
     for secret in (email, email.split("@")[0], PASSWORD, token, exists.pending_token, made.id_token,
                    made.refresh_token, linked.id_token, made.account.account_id, made.session_id, KEYS["web"], "lk_",
-                   "oidc.corp", "127.0.0.1", "spiffe:", "a-key-of-idempotency", str(server.folder)):
+                   "127.0.0.1", "spiffe:", "a-key-of-idempotency", str(server.folder)):
         assert secret not in text
     labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
-    assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "queue", "version", "sqlite"}
+    assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue",
+                      "version", "sqlite", "kind", "road"}
 
 
 # The text and its description.

@@ -127,7 +127,7 @@ def test_check_60_google_is_authoritative_for_gmail_and_hosted_domains_and_merel
 
 def test_a_bare_access_token_is_refused_saying_what_to_do(web: Client) -> None:
     bare = types.Credential(provider_token=types.ProviderTokenCredential(
-        provider_id="google.com", access_token="ya29.something"))
+        provider_id="oidc.corp", access_token="something"))
     with expect_failure(StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE"):
         web.sign_in(bare)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import races
@@ -15,21 +13,6 @@ from processes import Server, Simulator
 from races import CALLERS, Track, outcomes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def racing(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    running = Server.start(folder, simulator, **races.SETTINGS)
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def judge(racing: Server) -> Iterator[Client]:
-    """An administrator, who looks at what the race has left behind."""
-    client = Client(racing, key="admin")
-    yield client
-    client.close()
 
 
 def test_the_first_sign_in_of_one_identity_makes_one_account(

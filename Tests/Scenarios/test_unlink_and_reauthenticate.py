@@ -52,6 +52,32 @@ def test_check_81_an_address_that_came_from_one_provider_goes_with_it_and_is_fre
     assert web.create(email).account.account_id != made.account.account_id
 
 
+def test_check_83_a_provider_that_is_not_configured_any_more_keeps_its_links_and_they_count_again_with_it(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = serve()
+    company = assertion(simulator, "oidc.corp")
+    email = fresh_email()
+    client = connect(server)
+    made = session(client.link(client.create(email).id_token, company))
+    providers = server.settings["providers"]
+    server.settings["providers"] = [each for each in providers if each["id"] != "oidc.corp"]
+    server.stop()
+    server.launch()
+
+    client = connect(server)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
+        client.sign_in(company)
+    kept = session(client.sign_in(password(email)))
+    assert "oidc.corp" in provider_ids(kept.account), "the link is kept"
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "LAST_SIGN_IN_METHOD"):
+        client.unlink(kept.id_token, "password")
+
+    server.settings["providers"] = providers
+    server.stop()
+    server.launch()
+    assert session(connect(server).sign_in(company)).account.account_id == made.account.account_id
+
+
 def test_check_82_after_an_unlink_that_provider_opens_another_account(web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     made = session(web.sign_in(company))

@@ -21,6 +21,10 @@ private let broken: [(setting: String, text: String)] = [
   ("listen.address", files + "listen: { address: 127 }"),
   ("metrics.address", files + "metrics: { address: \"localhost\" }"),
   ("metrics.address", files + "metrics: { address: \"localhost\", allow_remote: true }"),
+  ("keys.address", files + "keys: { address: \"localhost\" }"),
+  ("keys.url", files + "keys: { address: \"127.0.0.1\", url: \"http://localhost\" }"),
+  ("keys.url", files + "keys: { address: \"127.0.0.1\", url: \"https://a b\" }"),
+  ("keys.url", files + "keys: { address: \"127.0.0.1\" }, tokens: { issuer: \"latchkey\" }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: \"yes\" }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"0.0.0.0\" }"),
   ("listen.allow_unidentified", files + "listen: { allow_unidentified: true, address: \"::\" }"),
@@ -33,6 +37,34 @@ private let broken: [(setting: String, text: String)] = [
   ("policy.reclaim", files + "policy: { reclaim: true }"),
   ("policy.conflict_reveals_methods", files + "policy: { conflict_reveals_methods: \"never\" }"),
   ("policy.password", files + "policy: { password: \"on\" }"),
+  ("delivery.mail", files + "delivery: { mail: 'pigeon' }"),
+  ("delivery.text_messages", files + "delivery: { text_messages: 'smtp' }"),
+  ("delivery.mail", files + "listen: { address: '0.0.0.0' }, delivery: { mail: 'outbox' }"),
+  ("delivery.text_messages", files + "listen: { address: '0.0.0.0' }, delivery: { text_messages: 'outbox' }"),
+  ("delivery.retry_seconds", files + "delivery: { attempt_seconds: 20 }"),
+  ("delivery.retry_seconds", files + "delivery: { retry_max_seconds: 19 }"),
+  ("delivery.smtp.host", files + "delivery: { mail: 'smtp', smtp: { from: 'a@b.example' } }"),
+  ("delivery.smtp.host", files + "delivery: { mail: 'smtp', smtp: { host: 'a/b', from: 'a@b.example' } }"),
+  ("delivery.smtp.from", files + "delivery: { mail: 'smtp', smtp: { host: 'relay.example' } }"),
+  ("delivery.smtp.from", files + "delivery: { mail: 'smtp', smtp: { host: 'relay.example', from: 'a@b>c' } }"),
+  (
+    "delivery.smtp.user",
+    files + "delivery: { mail: 'smtp', smtp: { host: 'relay.example', from: 'a@b.example', user: 'u' } }"
+  ),
+  (
+    "delivery.smtp.helo_name",
+    files + "delivery: { mail: 'smtp', smtp: { host: 'relay.example', from: 'a@b.example', helo_name: 'a b' } }"
+  ),
+  ("delivery.smtp.security", files + "delivery: { smtp: { security: 'maybe' } }"),
+  ("delivery.smtp.password_env", files + "delivery: { smtp: { password_file: 'a', password_env: 'B' } }"),
+  (
+    "delivery.webhook.url",
+    files + "delivery: { mail: 'webhook', webhook: { url: 'http://h.example', secret_env: 'S' } }"
+  ),
+  (
+    "delivery.webhook.secret_file",
+    files + "delivery: { text_messages: 'webhook', webhook: { url: 'https://h.example' } }"
+  ),
   ("callers", files + "callers: {}"),
   ("callers[0]", files + "callers: [\"web\"]"),
   ("callers[0].name", files + "callers: [{ san: \"a\" }]"),

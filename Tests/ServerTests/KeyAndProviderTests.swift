@@ -1,6 +1,7 @@
 import Crypto
 import Fetch
 import Identity
+import Logging
 import Providers
 import Store
 import Synchronization
@@ -12,6 +13,7 @@ import Tokens
 /// A store of signing keys and of nothing else.
 private final class KeyStore: Store {
   private let keys = Mutex<[SigningKeyRecord]>([])
+  let isDown = Atomic<Bool>(false)
   /// Another server's first key, which is there by the time that ours is to be written.
   private let rival: SigningKeyRecord?
 
@@ -27,6 +29,7 @@ private final class KeyStore: Store {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { nil }
   func load(_ query: Query) async throws -> Facts {
+    if isDown.load(ordering: .relaxed) { throw StoreError.unavailable("down") }
     var facts = Facts()
     if query.signingKeys { facts.signingKeys = records }
     return facts
@@ -37,11 +40,18 @@ private final class KeyStore: Store {
         keys = [rival]
         return .conflict(.signingKey)
       }
+      for case .retireSigningKey(let keyID, let at) in change.writes {
+        guard let index = keys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else { return .stale }
+        keys[index].retiredAt = at
+      }
       for case .insertSigningKey(let record) in change.writes { keys.append(record) }
+      for case .deleteSigningKeys(let retiredBy) in change.writes {
+        keys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
+      }
       return .committed
     }
   }
-  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int { 0 }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}
 }
 
@@ -49,10 +59,19 @@ private func vault(_ byte: UInt8 = 1) throws -> Vault {
   try Vault(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
 }
 
+private func watch(
+  _ store: KeyStore, _ vault: Vault, _ algorithm: SignatureAlgorithm = .es256, _ policy: KeyPolicy = KeyPolicy()
+) async throws -> SigningKeyWatch {
+  try await SigningKeyWatch(
+    store, vault, algorithm: algorithm, policy, issuer: "https://auth.example",
+    log: Log(JSONLines(level: .critical, descriptor: 2)))
+}
+
 private func load(
   _ store: KeyStore, _ vault: Vault, _ algorithm: SignatureAlgorithm = .es256
 ) async throws -> KeyRing {
-  try await SigningKeys.load(store, vault, algorithm: algorithm, policy: Policy())
+  _ = try await watch(store, vault, algorithm)
+  return try SigningKeys.ring(store.records, vault, KeyPolicy())
 }
 
 @Test func `the first start makes a key, and every later one uses it`() async throws {
@@ -67,17 +86,75 @@ private func load(
 }
 
 @Test(arguments: [SignatureAlgorithm.es256, .edDSA, .rs256])
-func `a key of another algorithm is made beside the one that is there`(algorithm: SignatureAlgorithm) async throws {
+func `a key of another algorithm is published beside the one that is there, which signs until its time`(
+  algorithm: SignatureAlgorithm
+) async throws {
   let store = KeyStore()
   _ = try await load(store, vault(), algorithm == .es256 ? .edDSA : .es256)
   let ring = try await load(store, vault(), algorithm)
   #expect(store.records.map(\.algorithm).last == algorithm.rawValue)
   #expect(store.records.count == 2)
-  let published = try JWKSet.parse(Array(ring.jwks(at: try #require(store.records.last).activeFrom.seconds).utf8))
+  let (old, new) = (store.records[0], store.records[1])
+  #expect(old.retiredAt == new.activeFrom)
+  let published = try JWKSet.parse(Array(ring.jwks(at: new.publishedAt.seconds).utf8))
   for record in store.records {
     let algorithm = try #require(SignatureAlgorithm(rawValue: record.algorithm))
     #expect(published.key(keyID: record.keyID, algorithm: algorithm) != nil)
   }
+  #expect(ring.algorithms(at: new.publishedAt.seconds) == [old.algorithm, new.algorithm])
+  #expect(ring.activeKey(at: new.activeFrom.seconds - 1)?.keyID == old.keyID)
+  #expect(ring.activeKey(at: new.activeFrom.seconds)?.keyID == new.keyID)
+}
+
+@Test func `check 101: a key that is asked for is published at once, on every replica that looks, and signs later`()
+  async throws
+{
+  let store = KeyStore()
+  let replicas = [try await watch(store, vault()), try await watch(store, vault())]
+  #expect(store.records.count == 1)
+  await replicas[0].look(.demand)
+  await replicas[0].look(.demand)
+  #expect(store.records.count == 2, "one is on its way")
+  let successor = try #require(store.records.last)
+  #expect(replicas[0].desk.signingKeys().contains(successor.keyID))
+  #expect(!replicas[1].desk.signingKeys().contains(successor.keyID))
+  await replicas[1].look(.look)
+  #expect(replicas[1].desk.signingKeys() == replicas[0].desk.signingKeys())
+  #expect(successor.activeFrom == successor.publishedAt.adding(millis: KeyPolicy().publishLeadMillis))
+}
+
+@Test func `of many replicas that are asked for a new key at once, one makes it`() async throws {
+  let store = KeyStore()
+  var replicas: [SigningKeyWatch] = []
+  for _ in 0..<8 { replicas.append(try await watch(store, vault())) }
+  await withTaskGroup(of: Void.self) { group in
+    for replica in replicas { group.addTask { await replica.look(.demand) } }
+  }
+  #expect(store.records.count == 2)
+  #expect(store.records.filter { $0.retiredAt == nil }.count == 1)
+}
+
+@Test func `check 101: a key that no token needs any more is removed, and is published no longer`() async throws {
+  let store = KeyStore()
+  var policy = KeyPolicy()
+  (policy.publishLeadMillis, policy.tokenLifetimeMaxMillis, policy.skewMillis) = (50, 0, 0)
+  let replica = try await watch(store, vault(), .es256, policy)
+  let old = try #require(store.records.first)
+  await replica.look(.demand)
+  let successor = try #require(store.records.last)
+  try await Task.sleep(for: .milliseconds(successor.activeFrom.millis - successor.publishedAt.millis + 10))
+  await replica.look(.look)
+  #expect(store.records == [successor])
+  #expect(replica.desk.signingKeys().contains(successor.keyID) && !replica.desk.signingKeys().contains(old.keyID))
+}
+
+@Test func `a store that cannot be read leaves the keys as they are`() async throws {
+  let store = KeyStore()
+  let replica = try await watch(store, vault())
+  let before = replica.desk.signingKeys()
+  store.isDown.store(true, ordering: .relaxed)
+  await replica.look(.look)
+  #expect(replica.desk.signingKeys() == before)
 }
 
 @Test func `of two first starts at once both use the key that won`() async throws {
@@ -114,11 +191,17 @@ func `a key of another algorithm is made beside the one that is there`(algorithm
 // MARK: providers
 
 private struct NoNetwork: HTTPSFetching {
-  func get(_ url: String) async throws -> FetchedBody { throw FetchError.timedOut }
+  func fetch(_ request: FetchRequest) async throws -> FetchedBody { throw FetchError.timedOut }
 }
 
 private func refusal(_ providerID: String, idToken: String = "", accessToken: String = "") async throws -> Failure {
-  let registry = try Registry([.google(clientIDs: ["web"])], fetching: NoNetwork())
+  var google = try #require(ProviderSettings.standard(id: "google.com"))
+  google.clientIDs = ["web"]
+  var corp = try #require(ProviderSettings.standard(id: "oidc.corp"))
+  corp.clientIDs = ["web"]
+  corp.issuers = ["https://corp.example"]
+  corp.keys = .discovery(url: "https://corp.example/.well-known/openid-configuration")
+  let registry = try Registry([google, corp], fetching: NoNetwork())
   let token = ProviderToken(providerID: providerID, idToken: idToken, accessToken: accessToken)
   do {
     _ = try await ProviderDesk(registry).verify(token, at: Timestamp(millis: 1_800_000_000_000))
@@ -131,7 +214,7 @@ private func refusal(_ providerID: String, idToken: String = "", accessToken: St
 private struct NotRefused: Error {}
 
 @Test func `a provider that is not configured is not allowed`() async throws {
-  let failure = try await refusal("oidc.corp", idToken: "x")
+  let failure = try await refusal("oidc.other", idToken: "x")
   #expect(failure.reason == .operationNotAllowed && failure.field == "credential.provider_token")
 }
 
@@ -142,7 +225,11 @@ private struct NotRefused: Error {}
 }
 
 @Test func `an access token alone does not say for whom it is`() async throws {
-  #expect(try await refusal("google.com", accessToken: "x").reason == .audienceUnverifiable)
+  #expect(try await refusal("oidc.corp", accessToken: "x").reason == .audienceUnverifiable)
+}
+
+@Test func `a provider that cannot be asked about an access token is unavailable`() async throws {
+  #expect(try await refusal("google.com", accessToken: "x").reason == .providerUnavailable)
 }
 
 @Test func `keys that cannot be had make the provider unavailable, with a hint when to come back`() async throws {

@@ -1,4 +1,5 @@
 import Crypto
+import Encodings
 import Identity
 import Reactor
 import Store
@@ -130,14 +131,14 @@ private struct Answered: Error { let text: String }
 
 @Test func `a refusal takes as long as the slowest kind of hash in use, whichever kind was checked`() {
   var pace = PasswordPace()
-  #expect(pace.note(.milliseconds(10), isOlder: false) == .zero, "nothing else is known yet")
-  #expect(pace.note(.milliseconds(4), isOlder: true) == .milliseconds(6), "an older, cheaper hash is held")
-  #expect(pace.note(.milliseconds(10), isOlder: false) == .zero)
-  #expect(pace.note(.milliseconds(12), isOlder: true) == .zero, "what took longer is not held")
+  #expect(pace.note(.milliseconds(10), .today) == .zero, "nothing else is known yet")
+  #expect(pace.note(.milliseconds(4), .older) == .milliseconds(6), "an older, cheaper hash is held")
+  #expect(pace.note(.milliseconds(10), .today) == .zero)
+  #expect(pace.note(.milliseconds(12), .older) == .zero, "what took longer is not held")
 
   var lowered = PasswordPace()
-  #expect(lowered.note(.milliseconds(40), isOlder: true) == .zero)
-  #expect(lowered.note(.milliseconds(10), isOlder: false) == .milliseconds(30), "an unknown account is held to it too")
+  #expect(lowered.note(.milliseconds(40), .older) == .zero)
+  #expect(lowered.note(.milliseconds(10), .today) == .milliseconds(30), "an unknown account is held to it too")
 }
 
 @Test func `a wrong password against a cheaper old hash takes no less than one against no hash`() async throws {
@@ -160,4 +161,76 @@ private struct Answered: Error { let text: String }
 @Test func `the desk knows the common passwords`() throws {
   let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   #expect(desk.isCommon("password1") && !desk.isCommon("tall ships in a bottle"))
+}
+
+/// Finds the same key whatever is asked.
+private struct KeyStore: Store {
+  let importKey: ImportKeyRecord?
+  let answersNow: Bool
+
+  func attachThread() throws {}
+  func detachThread() {}
+  func endTurn() {}
+  func now(_ query: Query) throws -> Facts? { answersNow ? facts(query) : nil }
+  func load(_ query: Query) async throws -> Facts { facts(query) }
+  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
+  func close() async {}
+
+  private func facts(_ query: Query) -> Facts {
+    var facts = Facts()
+    if query.importKeyID == importKey?.id { facts.importKey = importKey }
+    return facts
+  }
+}
+
+private func foreignDesk(sealedBy masterKey: UInt8, openedBy other: UInt8, answersNow: Bool = true) throws
+  -> PasswordDesk
+{
+  func vault(_ byte: UInt8) throws -> Vault {
+    try Vault(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
+  }
+  let sealed = try vault(masterKey).seal(Array("their key".utf8), context: ImportAccounts.context(ofKey: "k"))
+  let record = ImportKeyRecord(id: "k", sealedKey: sealed, createdAt: Timestamp(millis: 0))
+  return PasswordDesk(
+    hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0),
+    importKeys: ImportKeys(KeyStore(importKey: record, answersNow: answersNow), try vault(other)))
+}
+
+/// HMAC-SHA-256 under the key of `foreignDesk`.
+private func foreignHash(keyID: String = "k") -> String {
+  let code = hmacSHA256(key: Secret(copying: Array("their key".utf8)), Array("right".utf8))
+  return "$hmac-sha256$k=\(keyID),o=ps$$" + String(decoding: Base64.encode(code), as: UTF8.self)
+}
+
+@Test(arguments: [true, false])
+func `an imported hash matches its password once, and is replaced by one of ours`(answersNow: Bool) async throws {
+  let desk = try foreignDesk(sealedBy: 1, openedBy: 1, answersNow: answersNow)
+  #expect(try await !desk.verify("wrong", hash: foreignHash(), fate: Fate()).matches)
+  let upgraded = try #require(try await desk.verify("right", hash: foreignHash(), fate: Fate()).upgradedHash)
+  #expect(upgraded.hasPrefix("$argon2id$"))
+  #expect(try await desk.verify("right", hash: upgraded, fate: Fate()) == PasswordCheck(matches: true))
+}
+
+@Test func `without the former service's key, or under another master key, no password matches`() async throws {
+  let desk = try foreignDesk(sealedBy: 1, openedBy: 1)
+  #expect(try await !desk.verify("right", hash: foreignHash(keyID: "other"), fate: Fate()).matches)
+  let other = try foreignDesk(sealedBy: 1, openedBy: 2)
+  #expect(try await !other.verify("right", hash: foreignHash(), fate: Fate()).matches)
+}
+
+@Test func `an unknown account is held to the slowest kind that was imported, and each kind to the others`() {
+  var pace = PasswordPace()
+  _ = pace.note(.milliseconds(10), .today)
+  #expect(pace.note(.milliseconds(60), .foreign("bcrypt")) == .zero)
+  #expect(pace.note(.milliseconds(10), .today) == .milliseconds(50))
+  #expect(pace.note(.milliseconds(1), .foreign("md5")) == .milliseconds(59))
+  #expect(pace.note(.milliseconds(60), .foreign("bcrypt")) == .zero)
+}
+
+@Test func `kinds past the number that is kept apart share a place, and are held all the same`() {
+  var pace = PasswordPace()
+  _ = pace.note(.milliseconds(10), .today)
+  for number in 0..<100 { _ = pace.note(.milliseconds(1), .foreign("\(number)")) }
+  #expect(pace.note(.milliseconds(1), .foreign("one more")) == .milliseconds(9))
 }

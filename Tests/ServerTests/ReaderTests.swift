@@ -95,9 +95,3 @@ func `a group that is none is refused by its name`(value: String) throws {
   #expect(reader.lines.map(\.standard) == ["\"d\"", "\"green\"", "[\"x\", \"y\"]"])
   #expect(reader.lines.map(\.meaning) == ["what it is", "which (red | green)", "some"])
 }
-
-@Test func `hexadecimal is read in both cases, and nothing else is`() {
-  #expect(Hex.decode("") == [])
-  #expect(Hex.decode("00ff7FaB") == [0x00, 0xff, 0x7f, 0xab])
-  for odd in ["0", "abc", "0g", "g0", " 00", "00 ", "0x00", "００", "-1", "+f", "0\0"] { #expect(Hex.decode(odd) == nil) }
-}

@@ -53,10 +53,25 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(settings.callers.isEmpty && settings.providers.isEmpty)
 }
 
+@Test func `keys are served nowhere unless configured, and under the issuer unless told otherwise`() throws {
+  #expect(try settings().keysAddress == "")
+  let issuer = "tokens: { issuer: \"https://auth.example/\" }"
+  #expect(try settings("\(issuer), keys: { address: \"0.0.0.0\" }").keysURL == "https://auth.example")
+  let url = "keys: { address: \"::\", url: \"https://keys.example/a/\" }"
+  #expect(try settings("\(issuer), \(url)").keysURL == "https://keys.example/a")
+}
+
+@Test func `a key is needed for the longest life of any token, and rotation by age can be turned off`() throws {
+  #expect(try settings("tokens: { id_token_lifetime_seconds: 60 }").keyPolicy.tokenLifetimeMaxMillis == 3_600_000)
+  #expect(try settings("tokens: { id_token_lifetime_seconds: 7200 }").keyPolicy.tokenLifetimeMaxMillis == 7_200_000)
+  #expect(try settings("tokens: { rotate_days: 0 }").keyPolicy.rotateMillis == nil)
+}
+
 @Test func `limits and policy have one default each, in the file's reader as in the code`() throws {
   let settings = try settings()
   #expect("\(settings.limits)" == "\(Limits())")
   #expect("\(settings.policy)" == "\(Policy())")
+  #expect(settings.keyPolicy == KeyPolicy())
 }
 
 @Test func `relative paths are relative to the file's folder, absolute ones stay`() throws {
@@ -89,18 +104,22 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
     tokens: { audience: "everybody" },
     callers: [
       { name: "web", san: "spiffe://test/web", fetch_by_email: true, audiences: ["web", "old"], methods: ["*"] },
+      { name: "data", san: "spiffe://test/data", events: true, methods: [] },
       { name: "batch", api_key_sha256: "\(String(repeating: "Ab", count: 32))" },
     ],
     """
   ).callers
-  #expect(callers.map(\.name) == ["web", "batch"])
+  #expect(callers.map(\.name) == ["web", "data", "batch"])
+  #expect(callers[1].methods == ["latchkey.v1.EventService/*"])
   #expect(callers[0].san == "spiffe://test/web" && callers[0].apiKeyDigest == nil && callers[0].mayFetchByEmail)
   #expect(callers[0].audiences == ["web", "old"] && callers[0].methods == ["*"])
-  #expect(callers[1].apiKeyDigest == Digest([UInt8](repeating: 0xab, count: 32)) && !callers[1].mayFetchByEmail)
-  #expect(callers[1].audiences == ["everybody"])
+  #expect(callers[2].apiKeyDigest == Digest([UInt8](repeating: 0xab, count: 32)) && !callers[2].mayFetchByEmail)
+  #expect(callers[2].audiences == ["everybody"])
   #expect(
-    callers[1].methods
-      == ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*"])
+    callers[2].methods
+      == ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
+        "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*",
+        "latchkey.v1.VerificationService/*"])
 }
 
 @Test func `unidentified callers get no administration, and nothing unless they are allowed`() throws {
@@ -112,27 +131,6 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   let caller = try open.callerTable(paths).identify(certificateName: nil, authorization: [])
   #expect(caller.mayFetchByEmail && !caller.isIdentified && caller.audiences == ["dev"])
   #expect(paths.indices.map(caller.rights.include) == [true, false])
-}
-
-@Test func `a provider is enabled by being configured; Google needs its client ids only`() throws {
-  let settings = try settings(
-    """
-    providers: [
-      { id: "google.com", client_ids: ["web"] },
-      { id: "oidc.corp", issuers: ["https://corp.example/"], client_ids: ["a", "b"], algorithms: ["ES256", "EdDSA"],
-        nonce: "required", email_trust: "authoritative", authoritative_domains: ["corp.example"],
-        require_access_token: true },
-      { id: "oidc.keys", issuers: ["https://keys.example"], client_ids: ["a"], jwks_url: "https://keys.example/jwks" },
-    ],
-    """)
-  #expect(settings.policy.enabledProviderIDs == ["google.com", "oidc.corp", "oidc.keys"])
-  #expect(settings.providers[0] == .google(clientIDs: ["web"]))
-  let corp = settings.providers[1]
-  #expect(corp.keys == .discovery(url: "https://corp.example/.well-known/openid-configuration"))
-  #expect(corp.algorithms == [.es256, .edDSA] && corp.nonce == .required && corp.requireAccessToken)
-  #expect(corp.emailTrust == .asserted(.authoritative, authoritativeDomains: ["corp.example"]))
-  #expect(settings.providers[2].keys == .jwks(url: "https://keys.example/jwks"))
-  #expect(settings.providers[2].emailTrust == .asserted(.unverified, authoritativeDomains: []))
 }
 
 @Test func `private addresses are open to the hosts of configured providers only`() throws {
@@ -170,13 +168,17 @@ private func listed() throws -> [Listed] {
 @Test func `the defaults that are listed, written down, change nothing`() throws {
   let listed = try listed().filter { entry in !elements.contains(where: entry.path.hasPrefix) }
   #expect(listed.count > 50)
-  let groups = Dictionary(grouping: listed) { $0.path.contains(".") ? $0.path.prefix { $0 != "." } : "" }
-  let text = groups.filter { $0.key != "tls" && $0.key != "" }.map { name, entries in
-    let lines = entries.map { "\($0.path.dropFirst(name.count + 1)): \($0.standard)," }
-    return "\(name): { \(lines.joined(separator: " ")) },"
-  }
-  let top = (groups[""] ?? []).map { "\($0.path): \($0.standard)," }
-  #expect("\(try settings((text + top).joined(separator: "\n")))" == "\(try settings())")
+  #expect("\(try settings(written(listed.filter { !$0.path.hasPrefix("tls.") })))" == "\(try settings())")
+}
+
+/// Settings as a file has them, groups within groups.
+private func written(_ entries: [Listed]) -> String {
+  let groups = Dictionary(grouping: entries) { $0.path.contains(".") ? String($0.path.prefix { $0 != "." }) : "" }
+  return groups.map { name, entries in
+    guard !name.isEmpty else { return entries.map { "\($0.path): \($0.standard)," }.joined(separator: " ") }
+    let inner = entries.map { Listed(path: String($0.path.dropFirst(name.count + 1)), standard: $0.standard) }
+    return "\(name): { \(written(inner)) },"
+  }.joined(separator: "\n")
 }
 
 @Test func `every setting outside of lists is overridden by its variable`() throws {

@@ -14,7 +14,7 @@ struct FixedStore: Store {
   func now(_ query: Query) throws -> Facts? { answersNow ? facts : nil }
   func load(_ query: Query) async throws -> Facts { facts }
   func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
-  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int { 0 }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}
 }
 
@@ -31,6 +31,11 @@ struct PlainCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
   func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token + Array(family.utf8)) }
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(Array(family.utf8) + token) }
+  func throttleKey(_ bytes: [UInt8]) -> Digest { sha256(bytes) }
+  func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Crypto.hmacSHA1(key: Secret(copying: key), bytes) }
+  func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest {
+    Digest(Crypto.sha256(Array(purpose.utf8) + bytes))
+  }
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] { plaintext }
   func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? { sealed }
@@ -63,6 +68,21 @@ struct TrustingTokens: Tokens {
 
 struct TrustingProviders: Providers {
   func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
+    var tokens = ProviderTokens(providerID: token.providerID)
+    tokens.idToken = token.idToken
+    tokens.accessToken = token.accessToken
+    return VerifiedCredential(assertion: assertion, tokens: tokens)
+  }
+
+  let flowProviderIDs: Set<String> = ["google.com"]
+
+  func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow {
+    StartedFlow(authorizationURL: "https://google.com/authorize", responseMode: "query")
+  }
+
+  func finish(
+    _ flow: HeldFlow, with parameters: [String: String], at now: Timestamp
+  ) async throws -> VerifiedCredential {
     VerifiedCredential(assertion: assertion)
   }
 }

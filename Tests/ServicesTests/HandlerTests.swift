@@ -9,10 +9,22 @@ import Wire
 private let served = [
   "/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AuthService/Link", "/latchkey.v1.AuthService/Unlink",
   "/latchkey.v1.AuthService/Reauthenticate", "/latchkey.v1.AuthService/FetchProviders",
-  "/latchkey.v1.AccountService/Create", "/latchkey.v1.AccountService/Get", "/latchkey.v1.AccountService/Delete",
-  "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/CreateCustomToken",
+  "/latchkey.v1.AccountService/Create", "/latchkey.v1.AccountService/Get", "/latchkey.v1.AccountService/Update",
+  "/latchkey.v1.AccountService/Delete", "/latchkey.v1.AccountService/Merge",
+  "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/List", "/latchkey.v1.AdminService/SetDisabled",
+  "/latchkey.v1.AdminService/SetCustomClaims", "/latchkey.v1.AdminService/RevokeSessions",
+  "/latchkey.v1.AdminService/ImportAccounts", "/latchkey.v1.AdminService/ExportAccounts",
+  "/latchkey.v1.AdminService/CreateCustomToken",
   "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
+  "/latchkey.v1.SessionService/RevokeAll", "/latchkey.v1.SessionService/ListSessions",
   "/latchkey.v1.SessionService/VerifyIdToken", "/latchkey.v1.SessionService/GetSigningKeys",
+  "/latchkey.v1.SecondFactorService/StartSecondFactor", "/latchkey.v1.SecondFactorService/FinishSecondFactor",
+  "/latchkey.v1.SecondFactorService/StartEnrollment", "/latchkey.v1.SecondFactorService/FinishEnrollment",
+  "/latchkey.v1.SecondFactorService/Withdraw",
+  "/latchkey.v1.VerificationService/SendPhoneCode", "/latchkey.v1.VerificationService/SendEmailLink",
+  "/latchkey.v1.VerificationService/SendEmailVerification", "/latchkey.v1.VerificationService/SendPasswordReset",
+  "/latchkey.v1.VerificationService/SendEmailChange", "/latchkey.v1.VerificationService/CheckCode",
+  "/latchkey.v1.VerificationService/ConfirmEmail", "/latchkey.v1.VerificationService/ResetPassword",
 ]
 
 private func served(_ name: String, _ world: World = World(facts: .adaSignedIn)) throws -> Method {
@@ -24,7 +36,13 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   for method in methods() {
     let symbol = String(method.path.dropFirst().replacing("/", with: "."))
     #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
-    #expect(method.access == .right && method.timeLimitMillis == 30_000 && method.messageBytesMax == 65_536)
+    let (bytesMax, millisMax) = switch method.path.split(separator: "/").last {
+    case "ImportAccounts": (524_288, Int64(3_600_000))
+    case "ExportAccounts": (65_536, 3_600_000)
+    default: (65_536, 30_000)
+    }
+    #expect(method.access == .right && method.timeLimitMillis == millisMax && method.messageBytesMax == bytesMax)
+    #expect(method.takesBatches == (bytesMax > 65_536))
   }
 }
 
@@ -75,6 +93,39 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     good == VerifyIdTokenResponse(active: true, accountID: "account-ada", claimsJSON: "{\"sub\":\"account-ada\"}"))
   let bad = try await answer(verify, VerifyIdTokenRequest(idToken: "bad"), as: VerifyIdTokenResponse.self)
   #expect(bad == VerifyIdTokenResponse(inactiveReason: "INVALID_ID_TOKEN"))
+}
+
+@Test func `RevokeAll says how many sessions were open`() async throws {
+  var facts = Facts.adaSignedIn
+  facts.openSessionCount = 3
+  let revokeAll = try served("SessionService/RevokeAll", World(facts: facts))
+  let closed = try await answer(revokeAll, RevokeAllRequest(idToken: "good"), as: RevokeAllResponse.self)
+  #expect(closed == RevokeAllResponse(closed: 3))
+  #expect(failure { try begin(revokeAll, RevokeAllRequest()) }?.field == "id_token")
+}
+
+@Test func `ListSessions says of each session when, how and by which client it began, and which one asks`()
+  async throws
+{
+  var facts = Facts.adaSignedIn
+  var other = try #require(facts.session)
+  other.id = "session-2"
+  other.lastUsedAt = other.createdAt.adding(millis: 5)
+  other.ipAddress = "192.0.2.1"
+  other.userAgent = "agent"
+  other.deviceID = "device"
+  facts.openSessions = [other, try #require(facts.session)]
+  let list = try served("SessionService/ListSessions", World(facts: facts))
+  let answer = try await answer(list, ListSessionsRequest(idToken: "good"), as: ListSessionsResponse.self)
+  #expect(answer.sessions.map(\.sessionID) == ["session-2", "session-1"])
+  #expect(answer.sessions.map(\.current) == [false, true])
+  #expect(
+    answer.sessions[0]
+      == SessionInfo(
+        sessionID: "session-2", signInProvider: other.signInProviderID, signedInAtMillis: other.authTime.millis,
+        lastUsedAtMillis: other.lastUsedAt.millis,
+        client: ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device"), current: false))
+  #expect(failure { try begin(list, ListSessionsRequest()) }?.field == "id_token")
 }
 
 @Test func `SignOut takes exactly one of its tokens`() async throws {
@@ -178,4 +229,38 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     try served("AdminService/CreateCustomToken"),
     Wire.CreateCustomTokenRequest(accountID: "account-ada", lifetimeMillis: 60_000), as: CreateCustomTokenResponse.self)
   #expect(custom == CreateCustomTokenResponse(customToken: "custom-token", expiresAtMillis: now.millis + 60_000))
+}
+
+@Test(arguments: [(-1, false), (0, true), (1, true), (1_000, true), (1_001, false)])
+func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is asked`(
+  size: Int32, isTaken: Bool
+) async throws {
+  var facts = Facts()
+  facts.page = [ada()]
+  let list = try served("AdminService/List", World(facts: facts))
+  if isTaken {
+    let page = try await answer(list, ListRequest(pageSize: size), as: ListResponse.self)
+    #expect(page.accounts.map(\.accountID) == ["account-ada"] && page.nextPageToken.isEmpty)
+  } else {
+    #expect(failure { try begin(list, ListRequest(pageSize: size)) }?.field == "page_size")
+  }
+}
+
+@Test func `an administrator's changes answer with the account as it is then`() async throws {
+  var facts = Facts()
+  facts.account = ada()
+  facts.openSessionCount = 1
+  let world = World(facts: facts)
+  let disabled = try await answer(
+    try served("AdminService/SetDisabled", world), SetDisabledRequest(accountID: "account-ada", disabled: true),
+    as: SetDisabledResponse.self)
+  #expect(disabled.account?.disabled == true)
+  let claims = try await answer(
+    try served("AdminService/SetCustomClaims", world),
+    SetCustomClaimsRequest(accountID: "account-ada", claimsJSON: "{\"b\":2}"), as: SetCustomClaimsResponse.self)
+  #expect(claims.account?.customClaimsJSON == "{\"b\":2}")
+  let revoked = try await answer(
+    try served("AdminService/RevokeSessions", world), RevokeSessionsRequest(accountID: "account-ada"),
+    as: RevokeSessionsResponse.self)
+  #expect(revoked.closed == 1)
 }

@@ -98,8 +98,32 @@ private let callFields: [TextField] = [
     let url = text.isEmpty ? "" : scheme + String(decoding: text.utf8.dropFirst(scheme.utf8.count), as: UTF8.self)
     return CreateRequest(email: "a@example.com", password: "long enough", photoURL: url)
   },
+  TextField(path: accounts + "Update", name: "account.display_name", bytesMax: 256) {
+    UpdateRequest(
+      idToken: "id", account: Account(displayName: $0), updateMask: FieldMask(paths: ["display_name"]))
+  },
+  TextField(path: accounts + "Update", name: "new_password", bytesMax: 1_024) {
+    UpdateRequest(idToken: "id", updateMask: FieldMask(paths: ["display_name"]), newPassword: $0)
+  },
+  TextField(path: accounts + "Merge", name: "keep.field", bytesMax: 72, mayBeEmpty: false) {
+    Wire.MergeRequest(
+      survivorIDToken: "id", otherIDToken: "id", keep: [Wire.MergeKeep(field: $0, fromAccountID: "a")])
+  },
+  TextField(path: accounts + "Merge", name: "keep.from_account_id", bytesMax: 128, mayBeEmpty: false) {
+    Wire.MergeRequest(
+      survivorIDToken: "id", otherIDToken: "id", keep: [Wire.MergeKeep(field: "phone", fromAccountID: $0)])
+  },
   TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     LookupRequest(subject: .accountID($0))
+  },
+  TextField(path: admin + "SetDisabled", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    SetDisabledRequest(accountID: $0)
+  },
+  TextField(path: admin + "SetCustomClaims", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    SetCustomClaimsRequest(accountID: $0)
+  },
+  TextField(path: admin + "RevokeSessions", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    RevokeSessionsRequest(accountID: $0)
   },
   TextField(path: admin + "Lookup", name: "identity.provider_id", bytesMax: 72, mayBeEmpty: false) {
     LookupRequest(subject: .identity(ProviderIdentity(providerID: $0, subject: "s")))
@@ -128,6 +152,15 @@ private let tokenFields: [TextField] = [
   TextField(path: accounts + "Get", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     GetRequest(idToken: $0)
   },
+  TextField(path: accounts + "Update", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    UpdateRequest(idToken: $0, newPassword: "long enough")
+  },
+  TextField(path: accounts + "Merge", name: "survivor_id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.MergeRequest(survivorIDToken: $0, otherIDToken: "id")
+  },
+  TextField(path: accounts + "Merge", name: "other_id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    Wire.MergeRequest(survivorIDToken: "id", otherIDToken: $0)
+  },
   TextField(path: accounts + "Delete", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     DeleteRequest(idToken: $0)
   },
@@ -139,6 +172,12 @@ private let tokenFields: [TextField] = [
   },
   TextField(path: sessions + "SignOut", name: "refresh_token", bytesMax: tokenBytesMax) {
     Wire.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
+  },
+  TextField(path: sessions + "RevokeAll", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    RevokeAllRequest(idToken: $0)
+  },
+  TextField(path: sessions + "ListSessions", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    ListSessionsRequest(idToken: $0)
   },
   TextField(path: sessions + "VerifyIdToken", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     VerifyIdTokenRequest(idToken: $0)

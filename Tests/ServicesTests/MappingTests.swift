@@ -5,10 +5,19 @@ import Wire
 
 @testable import Services
 
-private let token = ProviderToken(
-  providerID: "google.com", idToken: "id", accessToken: "access", tokenSecret: "secret", rawNonce: "nonce")
+private let tokens = {
+  var tokens = ProviderTokens(providerID: "google.com")
+  tokens.accessToken = "access"
+  tokens.idToken = "id"
+  tokens.secret = "secret"
+  tokens.refreshToken = "refresh"
+  tokens.expiresInMillis = 3_600_000
+  tokens.grantedScopes = ["email"]
+  return tokens
+}()
 private let handedBack = ProviderCredential(
-  providerID: "google.com", accessToken: "access", idToken: "id", secret: "secret")
+  providerID: "google.com", accessToken: "access", idToken: "id", secret: "secret", refreshToken: "refresh",
+  expiresInMillis: 3_600_000, grantedScopes: ["email"])
 private let userInfo = UserInfo(providerID: "google.com", username: "ada", profileJSON: "{}")
 
 private func grant(_ userInfo: UserInfo? = nil) -> SessionGrant {
@@ -70,7 +79,8 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   var grant = grant(userInfo)
   grant.isNewAccount = true
   grant.revokedProviderIDs = ["password"]
-  let session = Wire.Session(grant, .providerToken(token))
+  grant.tokens = tokens
+  let session = Wire.Session(grant)
   #expect(
     session
       == Wire.Session(
@@ -81,24 +91,16 @@ func `a masked number shows four digits at most and keeps its length`(number: St
         refreshTokenExpiresAtMillis: 20))
 }
 
-@Test func `the provider's own tokens are handed back once, never by a repeat`() {
-  #expect(Wire.Session(grant(userInfo), .providerToken(token)).providerCredential == handedBack)
-  // A repeat has no user info: nothing of the provider was kept.
-  #expect(Wire.Session(grant(), .providerToken(token)).providerCredential == nil)
-}
-
-@Test func `a credential of our own brings no provider's tokens`() {
-  let own: [Identity.Credential] = [
-    .password(email: "a@example.com", password: "x"), .customToken("x"), .anonymous, .pendingToken("x"),
-  ]
-  for credential in own { #expect(Wire.Session(grant(userInfo), credential).providerCredential == nil) }
+@Test func `a session that no provider's tokens came with hands none back`() {
+  #expect(Wire.Session(grant(userInfo)).providerCredential == nil)
 }
 
 @Test func `a conflict names address, ways in and handle, and no account`() {
   let conflict = Identity.AccountExists(
     email: "ada@example.com", providerIDs: ["google.com"], methods: ["google.com", "password"], handle: "handle",
-    expiresAt: Timestamp(millis: 30), userInfo: userInfo, reason: .subjectChanged, canClaimAddress: true)
-  let message = Wire.AccountExists(conflict, .providerToken(token))
+    expiresAt: Timestamp(millis: 30), userInfo: userInfo, tokens: tokens, reason: .subjectChanged,
+    canClaimAddress: true)
+  let message = Wire.AccountExists(conflict)
   #expect(
     message
       == Wire.AccountExists(
@@ -109,13 +111,14 @@ func `a masked number shows four digits at most and keeps its length`(number: St
 }
 
 @Test func `a credential in use and a second factor come with a handle and the provider's tokens`() {
-  let inUse = Identity.CredentialInUse(email: nil, handle: "handle", expiresAt: Timestamp(millis: 30))
+  let inUse = Identity.CredentialInUse(
+    email: nil, handle: "handle", expiresAt: Timestamp(millis: 30), tokens: tokens)
   #expect(
-    Wire.CredentialInUse(inUse, .providerToken(token))
+    Wire.CredentialInUse(inUse)
       == Wire.CredentialInUse(pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack))
   let required = Identity.SecondFactorRequired(
-    handle: "handle", factors: ada().factors, expiresAt: Timestamp(millis: 30), userInfo: userInfo)
-  let message = Wire.SecondFactorRequired(required, .providerToken(token))
+    handle: "handle", factors: ada().factors, expiresAt: Timestamp(millis: 30), userInfo: userInfo, tokens: tokens)
+  let message = Wire.SecondFactorRequired(required)
   #expect(message.pendingToken == "handle" && message.expiresAtMillis == 30)
   #expect(message.hints.map(\.maskedPhoneNumber) == ["+********0962"])
   #expect(message.providerCredential == handedBack && message.additionalUserInfo?.username == "ada")

@@ -24,15 +24,47 @@ func failure<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourc
   }
 }
 
-@Test func `kinds of credentials that are not served yet are not allowed, instead of unknown`() {
-  let kinds: [Wire.Credential.Kind] = [
-    .authorizationResponse(AuthorizationResponse()), .phoneCode(PhoneCodeCredential()),
-    .emailLink(EmailLinkCredential()),
-  ]
-  for kind in kinds {
-    let failure = failure { try Shape.credential(Wire.Credential(kind: kind)) }
-    #expect(failure?.reason == .operationNotAllowed && failure?.field == "credential")
+@Test func `a code names what it belongs to, and is not too long`() throws {
+  func phone(_ id: String, _ code: String) throws -> Identity.Credential {
+    try Shape.credential(
+      Wire.Credential(kind: .phoneCode(PhoneCodeCredential(verificationID: id, code: code))))
   }
+  func link(_ email: String, _ code: String) throws -> Identity.Credential {
+    try Shape.credential(Wire.Credential(kind: .emailLink(EmailLinkCredential(email: email, code: code))))
+  }
+  #expect(try phone("id", "012345") == .phoneCode(verificationID: "id", digits: "012345"))
+  #expect(try link("Ada@EXAMPLE.com", "code") == .emailLink(email: "ada@example.com", code: "code"))
+  let (long, longest) = (String(repeating: "1", count: 17), String(repeating: "1", count: 16))
+  #expect(failure { try phone("", "1") }?.field == "credential.phone_code.verification_id")
+  #expect(failure { try phone("id", "") }?.field == "credential.phone_code.code")
+  #expect(failure { try phone("id", long) }?.field == "credential.phone_code.code")
+  #expect(try phone("id", longest) == .phoneCode(verificationID: "id", digits: longest))
+  #expect(failure { try link("ada", "code") }?.reason == .invalidEmail)
+  #expect(failure { try link("ada@example.com", "") }?.field == "credential.email_link.code")
+}
+
+@Test(arguments: ["", "de", "de-CH-1996", String(repeating: "a", count: 35)])
+func `a language tag is taken as it came`(_ tag: String) throws {
+  #expect(try Shape.locale(tag) == tag)
+}
+
+@Test(arguments: ["d e", "de_CH", "../de", "ä", String(repeating: "a", count: 36)])
+func `what is no language tag is refused`(_ tag: String) {
+  #expect(failure { try Shape.locale(tag) }?.field == "locale")
+}
+
+@Test func `a phone code is sent for one of its purposes, with an ID token where it needs one`() throws {
+  func order(_ purpose: PhoneCodePurpose?, _ idToken: String = "") throws -> Identity.SendPhoneCodeRequest {
+    try Shape.phoneCode(
+      Wire.SendPhoneCodeRequest(phoneNumber: "+44 1632 960-961", purpose: purpose, idToken: idToken, locale: "de"))
+  }
+  for purpose in [PhoneCodePurpose.unspecified, .signIn] {
+    #expect(try order(purpose) == Identity.SendPhoneCodeRequest(phoneNumber: "+441632960961", locale: "de"))
+  }
+  #expect(try order(.link, "token").purpose == .link)
+  #expect(try order(.reauthenticate, "token").idToken == "token")
+  #expect(failure { try order(.link) }?.field == "id_token")
+  #expect(failure { try order(nil) }?.field == "purpose")
 }
 
 @Test func `a provider's token needs an ID token or an access token`() throws {
@@ -91,4 +123,55 @@ func `a photo is at a web address, or nowhere`(url: String) throws {
     failure { try Shape.binding(secret) },
   ]
   for failure in failures { #expect(failure?.hint.contains("hunter2") == false) }
+}
+
+@Test func `a redirect needs its flow and its address, each within its limit`() throws {
+  func credential(_ flowID: String, _ callbackURI: String) throws -> Identity.Credential {
+    try Shape.credential(
+      Wire.Credential(
+        kind: .authorizationResponse(AuthorizationResponse(flowID: flowID, callbackURI: callbackURI))))
+  }
+  let longest = String(repeating: "a", count: Shape.callbackURIBytesMax)
+  #expect(
+    try credential("flow", longest)
+      == .authorizationResponse(Identity.AuthorizationResponse(flowID: "flow", callbackURI: longest)))
+  for (flowID, uri, field) in [
+    ("", "x", "flow_id"), ("flow", "", "callback_uri"), ("flow", longest + "a", "callback_uri"),
+  ] {
+    let failure = failure { try credential(flowID, uri) }
+    #expect(failure?.reason == .invalidField && failure?.field == "credential.authorization_response." + field)
+  }
+}
+
+@Test func `a flow's request names what is wrong with it`() throws {
+  var right = Wire.StartFlowRequest(providerID: "twitter.com", redirectURI: "https://app.example/callback")
+  let longestScope = String(repeating: "s", count: Shape.scopeBytesMax)
+  right.scopes = [String](repeating: longestScope, count: Shape.scopesMax)
+  right.customParameters = Dictionary(
+    uniqueKeysWithValues: (0..<Shape.customParametersMax).map {
+      ("p\($0)", String(repeating: "v", count: Shape.customParameterBytesMax))
+    })
+  let flow = try Shape.flow(right)
+  #expect(flow.purpose == .signIn && flow.scopes.count == Shape.scopesMax && flow.parameters == right.customParameters)
+  let wrong: [(field: String, change: (inout Wire.StartFlowRequest) -> Void)] = [
+    ("provider_id", { $0.providerID = "" }), ("redirect_uri", { $0.redirectURI = "" }),
+    ("redirect_uri", { $0.redirectURI = String(repeating: "a", count: Shape.urlBytesMax + 1) }),
+    ("scopes", { $0.scopes.append("one more") }), ("scopes", { $0.scopes = [""] }),
+    ("scopes", { $0.scopes = [String(repeating: "a", count: Shape.scopeBytesMax + 1)] }),
+    ("custom_parameters", { $0.customParameters["one more"] = "" }),
+    ("custom_parameters", { $0.customParameters = ["": "v"] }),
+    (
+      "custom_parameters",
+      { $0.customParameters = ["p": String(repeating: "a", count: Shape.customParameterBytesMax + 1)] }
+    ),
+    ("login_hint", { $0.loginHint = String(repeating: "a", count: Shape.loginHintBytesMax + 1) }),
+    ("purpose", { $0.purpose = nil }), ("id_token", { $0.purpose = .link }),
+    ("id_token", { $0.purpose = .reauthenticate }),
+  ]
+  for (field, change) in wrong {
+    var request = right
+    change(&request)
+    let failure = failure { try Shape.flow(request) }
+    #expect(failure?.reason == .invalidField && failure?.field == field)
+  }
 }

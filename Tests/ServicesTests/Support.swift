@@ -67,7 +67,8 @@ func method(_ path: String, of methods: [Method]) throws -> Method {
 func methods(_ world: World = World()) -> [Method] {
   let desk = world.desk
   return AuthService(desk).methods + AccountService(desk).methods + AdminService(desk).methods
-    + SessionService(desk, signingKeys: { "{\"keys\":[]}" }).methods
+    + SessionService(desk, signingKeys: { "{\"keys\":[]}" }).methods + SecondFactorService(desk).methods
+    + VerificationService(desk).methods
 }
 
 /// A domain whose store finds what a test says, and which believes every token.

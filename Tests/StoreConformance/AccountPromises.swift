@@ -27,6 +27,9 @@ extension Promise {
         $0.idempotency = bench.digest(2)
         $0.spentToken = bench.digest(3)
         $0.signingKeys = true
+        $0.page = PageOrder(afterID: nil, accountsMax: 10)
+        $0.openSessions = OpenSessionsQuery(accountID: "nobody", at: Bench.noon, most: 9)
+        $0.importKeyID = "none"
       }
       try bench.equal(facts, Facts())
     },

@@ -70,6 +70,8 @@ extension Bench {
     account.madeByAdministrator = true
     account.tokensValidAfter = Bench.noon.adding(millis: 2)
     account.lastSignInAt = Bench.noon.adding(millis: 3)
+    account.emailProvedAt = Bench.noon.adding(millis: 4)
+    account.phoneNumberSetAt = Bench.noon.adding(millis: 5)
     return account
   }
 
@@ -93,6 +95,7 @@ extension Bench {
       signInProviderID: provider, methods: ["pwd", "otp"], secondFactor: "totp", audience: "shop",
       createdAt: Bench.noon, idleExpiresAt: Bench.noon.adding(millis: idleMillis),
       expiresAt: Bench.noon.adding(millis: absoluteMillis))
+    session.secondFactorID = "factor"
     session.claimsJSON = #"{"plan":"gold"}"#
     session.ipAddress = "192.0.2.1"
     session.userAgent = "test/1"

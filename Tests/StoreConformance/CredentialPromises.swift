@@ -136,5 +136,34 @@ extension Promise {
       try await bench.prepare(.insertAccount(bench.account("ann")), .insertFactor(late), .insertFactor(early))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [early, late])
     },
+    Promise("an update of a factor replaces its secret and its name, and nothing else") { bench in
+      let factor = FactorRecord(
+        id: "f", accountID: "ann", kind: .totp, displayName: "Old", sealedSecret: [1], enrolledAt: Bench.noon)
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertFactor(factor))
+      var update = factor
+      update.displayName = "New"
+      update.sealedSecret = [2, 3]
+      update.enrolledAt = Bench.noon.adding(millis: 1)
+      try await bench.prepare(.updateFactor(update))
+      update.enrolledAt = factor.enrolledAt
+      try bench.equal(try await bench.loadAccount("ann")?.factors, [update])
+    },
+    Promise("a factor is updated and deleted by its own account only, and once") { bench in
+      let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
+      let other = FactorRecord(id: "g", accountID: "ann", kind: .phone, enrolledAt: Bench.noon)
+      var strangers = factor
+      strangers.accountID = "bob"
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor),
+        .insertFactor(other))
+      try bench.equal(try await bench.commit(.updateFactor(strangers)), .stale)
+      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "bob")), .stale)
+      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"))
+      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "ann")), .stale)
+      try bench.equal(try await bench.commit(.updateFactor(factor)), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.factors, [other])
+      try await bench.prepare(.deleteFactor(id: "g", accountID: "ann"))
+      try bench.equal(try await bench.loadAccount("ann")?.factors, [])
+    },
   ]
 }

@@ -17,6 +17,40 @@ extension Promise {
       try bench.equal(facts.pendingAccount, AccountState(account: bench.account("ann")))
       try bench.equal(try await bench.loadPending(bare.digest), bare)
     },
+    Promise("an attempt is spent at the version that was looked at, down to none") { bench in
+      let pending = bench.pending(1, of: "ann")
+      try await bench.prepare(.insertPending(pending, limits: .wide))
+      try await bench.prepare(.spendPendingAttempt(pending.digest, version: 1))
+      try bench.equal(try await bench.commit(.spendPendingAttempt(pending.digest, version: 1)), .stale)
+      try bench.equal(try await bench.loadPending(pending.digest)?.attemptsLeft, 1)
+      try await bench.prepare(.spendPendingAttempt(pending.digest, version: 2))
+      try bench.equal(try await bench.commit(.spendPendingAttempt(pending.digest, version: 3)), .stale)
+      try bench.equal(try await bench.loadPending(pending.digest)?.attemptsLeft, 0)
+      try bench.equal(try await bench.commit(.spendPendingAttempt(bench.digest(9), version: 1)), .stale)
+    },
+    Promise("a row is sealed anew at the version that was looked at, and not once it is completed") { bench in
+      let pending = bench.pending(1, of: "ann")
+      try await bench.prepare(.insertPending(pending, limits: .wide))
+      try await bench.prepare(.resealPending(pending.digest, version: 1, sealed: [7]))
+      try bench.equal(try await bench.commit(.resealPending(pending.digest, version: 1, sealed: [8])), .stale)
+      var expected = pending
+      expected.sealed = [7]
+      expected.version = 2
+      try bench.equal(try await bench.loadPending(pending.digest), expected)
+      try await bench.prepare(
+        .completePending(pending.digest, version: 2, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      try bench.equal(try await bench.commit(.resealPending(pending.digest, version: 3, sealed: [9])), .stale)
+    },
+    Promise("two rows are read together, whoever's they are") { bench in
+      let (one, two) = (bench.pending(1, of: "ann"), bench.pending(5, of: "bob"))
+      try await bench.prepare(.insertPending(one, limits: .wide), .insertPending(two, limits: .wide))
+      let facts = try await bench.load {
+        $0.pending = one.digest
+        $0.alsoPending = two.digest
+      }
+      try bench.equal(facts.pending, one)
+      try bench.equal(facts.alsoPending, two)
+    },
     Promise("an account, a caller and the table hold their maximum of pending rows, and none more") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
       func hold(_ number: Int, _ account: String, _ caller: String) async throws -> Outcome {
@@ -52,6 +86,41 @@ extension Promise {
       try bench.equal(try await hold(7, .unverified), .committed)
       try bench.equal(try await hold(8, .verified), .committed)
     },
+    Promise("a completed row gives its account's place back, once, and keeps its caller's") { bench in
+      let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 9)
+      func hold(_ number: Int) async throws -> Outcome {
+        try await bench.commit(.insertPending(bench.pending(number, of: "ann"), limits: limits))
+      }
+      func complete(_ number: Int) async throws -> Outcome {
+        try await bench.commit(
+          .completePending(bench.digest(number), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      }
+      for number in 1...3 {
+        try bench.equal(try await hold(number), .committed)
+        try bench.equal(try await complete(number), .committed)
+        try bench.equal(try await complete(number), .stale)
+      }
+      try bench.equal(try await hold(4), .limited(.caller))
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 3)
+      try bench.equal(try await hold(4), .committed)
+      try bench.equal(try await hold(5), .limited(.account))
+    },
+    Promise("a row of no account is counted by its caller and in all, and takes no account's place") { bench in
+      let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 4)
+      func hold(_ number: Int, _ account: String, _ caller: String = "shop") async throws -> Outcome {
+        var pending = bench.pending(number, of: account, caller: caller)
+        if account.isEmpty { pending.purpose = .flow }
+        return try await bench.commit(.insertPending(pending, limits: limits))
+      }
+      try bench.equal(try await hold(1, ""), .committed)
+      try bench.equal(try await hold(2, ""), .committed)
+      try bench.equal(try await hold(3, "ann"), .committed)
+      try bench.equal(try await hold(4, ""), .limited(.caller))
+      try bench.equal(try await hold(5, "", "mail"), .committed)
+      try bench.equal(try await hold(6, "", "mail"), .limited(.total))
+      try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 4)
+      try bench.equal(try await hold(7, ""), .committed)
+    },
     Promise("a maximum of none holds none") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
       try bench.equal(
@@ -65,7 +134,7 @@ extension Promise {
       try bench.equal(
         try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: roomy)), .committed)
     },
-    Promise("rows leave the counts by deletion of their account's, and a completed row stays counted") { bench in
+    Promise("rows leave the counts with their account's deletion, and a completed row stays with its caller") { bench in
       let two = PendingLimits(perAccountMax: 2, perCallerMax: 2, totalMax: 2)
       try await bench.prepare(
         .insertPending(bench.pending(1, of: "ann"), limits: two),
@@ -73,7 +142,7 @@ extension Promise {
       try await bench.prepare(
         .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(3, of: "ann"), limits: two)), .limited(.account))
+        try await bench.commit(.insertPending(bench.pending(3, of: "ann"), limits: two)), .limited(.caller))
       try await bench.prepare(.deletePendings(accountID: "ann", except: bench.digest(1)))
       try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
       try bench.equal(try await bench.loadPending(bench.digest(1))?.completedAccountID, "ann")
@@ -126,6 +195,59 @@ extension Promise {
       try bench.equal(
         try await bench.commit(
           .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")), .stale)
+    },
+    Promise("a code that is asked for again ends those of its purpose and identity only, and leaves their counts") {
+      bench in
+      let three = PendingLimits(perAccountMax: 3, perCallerMax: 3, totalMax: 3)
+      func code(_ number: Int, _ purpose: PendingPurpose, _ subject: String) -> PendingRecord {
+        var pending = bench.pending(number, of: "ann")
+        pending.purpose = purpose
+        pending.identity = IdentityKey(providerID: "password", subject: subject)
+        return pending
+      }
+      let (former, other, elsewhere) = (
+        code(1, .emailLink, "ann@example.com"), code(2, .verifyEmail, "ann@example.com"),
+        code(3, .emailLink, "bob@example.com")
+      )
+      for pending in [former, other, elsewhere] { try await bench.prepare(.insertPending(pending, limits: three)) }
+      let latter = code(4, .emailLink, "ann@example.com")
+      try bench.equal(try await bench.commit(.insertPending(latter, limits: three)), .limited(.account))
+      try await bench.prepare(
+        .endPendings(.emailLink, latter.identity), .insertPending(latter, limits: three))
+      try bench.equal(try await bench.loadPending(former.digest), nil)
+      for pending in [other, elsewhere, latter] {
+        try bench.equal(try await bench.loadPending(pending.digest), pending)
+      }
+    },
+    Promise("rows can be ended from a moment on, and older ones stay") { bench in
+      func row(_ number: Int, afterMillis: Int64) -> PendingRecord {
+        var pending = bench.pending(number, of: "ann")
+        pending.purpose = .revertEmail
+        pending.identity = IdentityKey(providerID: "password", subject: "ann")
+        pending.createdAt = Bench.noon.adding(millis: afterMillis)
+        return pending
+      }
+      let rows = [row(1, afterMillis: 0), row(2, afterMillis: 1), row(3, afterMillis: 2)]
+      for pending in rows { try await bench.prepare(.insertPending(pending, limits: .wide)) }
+      try await bench.prepare(
+        .endPendings(.revertEmail, rows[0].identity, createdAfter: rows[1].createdAt))
+      try bench.equal(try await bench.loadPending(rows[0].digest), rows[0])
+      try bench.equal(try await bench.loadPending(rows[1].digest), rows[1])
+      try bench.equal(try await bench.loadPending(rows[2].digest), nil)
+    },
+    Promise("a code is read beside another row, and its account is not looked up") { bench in
+      let (code, held) = (bench.pending(1, of: "ann"), bench.pending(2, of: "bob"))
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertPending(code, limits: .wide),
+        .insertPending(held, limits: .wide))
+      let facts = try await bench.load {
+        $0.code = code.digest
+        $0.pending = held.digest
+      }
+      try bench.equal(facts.code, code)
+      try bench.equal(facts.pending, held)
+      try bench.equal(facts.account, nil)
+      try bench.equal(try await bench.load { $0.code = bench.digest(9) }.code, nil)
     },
   ]
 }

@@ -57,6 +57,27 @@ extension Promise {
         ]
       }
     },
+    Promise("of many that are counted under one key, each is") { bench in
+      let outcomes = try await start(bench) { bench, _ in
+        var count = bench.count(1)
+        count.rule.countMax = 2 * runners
+        return [.countThrottle(count)]
+      }
+      try bench.equal(outcomes[.committed], runners)
+      try bench.equal(try await bench.throttle(1)?.count, runners)
+    },
+    Promise("of many that refuse blocked keys, exactly as many commit as the rule allows") { bench in
+      let outcomes = try await start(bench) { bench, _ in [.countThrottle(bench.count(1, refusesBlocked: true))] }
+      try bench.equal(
+        outcomes, [.committed: 5, .throttled(.sendsPerRecipient, until: bench.later(1000)): runners - 5])
+    },
+    Promise("of many that append audit rows, each has a position of its own, without a gap") { bench in
+      let outcomes = try await start(bench) { bench, runner in [.appendAudit(bench.event(runner))] }
+      try bench.equal(outcomes[.committed], runners)
+      let rows = try await bench.events(after: 0)
+      try bench.equal(rows.map(\.position), Array(1...Int64(runners)))
+      try bench.equal(Set(rows.map(\.id)).count, runners)
+    },
     Promise("many that touch one account all commit") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       let outcomes = try await start(bench) { bench, runner in

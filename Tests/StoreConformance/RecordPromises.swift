@@ -32,11 +32,32 @@ extension Promise {
       var early = bench.signingKey("b")
       try await bench.prepare(.insertSigningKey(late), .insertSigningKey(early))
       try bench.equal(try await bench.commit(.insertSigningKey(early)), .conflict(.signingKey))
-      try await bench.prepare(
-        .retireSigningKey(keyID: "b", at: Bench.noon),
-        .retireSigningKey(keyID: "b", at: Bench.noon.adding(millis: 1)))
+      try await bench.prepare(.retireSigningKey(keyID: "b", at: Bench.noon))
       early.retiredAt = Bench.noon
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [early, late])
+    },
+    Promise("a signing key is retired once, and a change that retires it again writes nothing") { bench in
+      var key = bench.signingKey("a")
+      try await bench.prepare(.insertSigningKey(key), .retireSigningKey(keyID: "a", at: Bench.noon))
+      for keyID in ["a", "unknown"] {
+        try bench.equal(
+          try await bench.commit(
+            .insertSigningKey(bench.signingKey("next")),
+            .retireSigningKey(keyID: keyID, at: Bench.noon.adding(millis: 1))), .stale)
+      }
+      key.retiredAt = Bench.noon
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
+    },
+    Promise("signing keys that were retired by a moment are removed, and those that are not stay") { bench in
+      let keys = ["a", "b", "c"].map { bench.signingKey($0) }
+      try await bench.prepare(
+        .insertSigningKey(keys[0]), .insertSigningKey(keys[1]), .insertSigningKey(keys[2]),
+        .retireSigningKey(keyID: "a", at: Bench.noon),
+        .retireSigningKey(keyID: "b", at: Bench.noon.adding(millis: 1)))
+      try await bench.prepare(.deleteSigningKeys(retiredBy: Bench.noon.adding(millis: -1)))
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["a", "b", "c"])
+      try await bench.prepare(.deleteSigningKeys(retiredBy: Bench.noon))
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["b", "c"])
     },
     Promise("a sweep removes exactly what has ended, and lets go of its counts") { bench in
       let one = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)

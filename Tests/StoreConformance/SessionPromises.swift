@@ -94,7 +94,29 @@ extension Promise {
           accountID: "ann", signInProviderID: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
       try bench.equal(try await bench.loadSession("ann-google-2")?.closedReason, "unlink")
     },
+    Promise("the open sessions of an account are listed with the latest first, and all are counted") { bench in
+      for (id, account, millis) in [("s1", "ann", 1), ("s3", "ann", 3), ("s2", "ann", 2), ("other", "bob", 4)] {
+        var session = bench.session(id, of: account)
+        session.createdAt = Bench.noon.adding(millis: Int64(millis))
+        try await bench.prepare(.insertSession(session))
+      }
+      try bench.equal(try await listed(bench, at: 4, most: 9), Listed(ids: ["s3", "s2", "s1"], count: 3))
+      try bench.equal(try await listed(bench, at: 4, most: 2), Listed(ids: ["s3", "s2"], count: 3))
+      try bench.equal(try await listed(bench, at: 4, most: 0), Listed(ids: [], count: 3))
+      try await bench.prepare(.closeSession(id: "s2", at: Bench.noon.adding(millis: 5), reason: "sign-out"))
+      try bench.equal(try await listed(bench, at: 999, most: 9), Listed(ids: ["s3", "s1"], count: 2))
+      // Their idle end.
+      try bench.equal(try await listed(bench, at: 1000, most: 9), Listed(ids: [], count: 0))
+    },
   ]
+
+  private static func listed(_ bench: Bench, at millis: Int64, most: Int) async throws -> Listed {
+    let facts = try await bench.load {
+      $0.openSessions = OpenSessionsQuery(accountID: "ann", at: Bench.noon.adding(millis: millis), most: most)
+    }
+    for session in facts.openSessions { try bench.equal(try await bench.loadSession(session.id), session) }
+    return Listed(ids: facts.openSessions.map(\.id), count: facts.openSessionCount)
+  }
 
   private static func expectOpen(_ bench: Bench, _ id: String, until millis: Int64) async throws {
     let last = Bench.noon.adding(millis: millis - 1)
@@ -116,4 +138,9 @@ extension Promise {
     }
     return open
   }
+}
+
+private struct Listed: Equatable {
+  var ids: [String]
+  var count: Int
 }

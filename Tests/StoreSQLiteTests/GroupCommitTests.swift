@@ -77,12 +77,15 @@ import Testing
 
   @Test func `a change that cannot be carried out fails alone`() async throws {
     let store = try SQLiteStore(path: folder.file)
-    let audit = AuditRecord(
-      id: "same", at: Timestamp(millis: 0), accountID: "a", event: "E", caller: CallerName("c"))
+    let moment = Timestamp(millis: 0)
+    let session = SessionRecord(
+      id: "same", accountID: "a", caller: CallerName("c"), refreshDigest: Digest([UInt8](repeating: 0, count: 32)),
+      authTime: moment, signInProviderID: "password", methods: [], audience: "a", createdAt: moment,
+      idleExpiresAt: moment, expiresAt: moment)
     let answers = try await commitTogether(store, count: 20) { number in
-      Change([.insertAccount(AccountRecord("a\(number)"))] + (number % 2 == 1 ? [.appendAudit(audit)] : []))
+      Change([.insertAccount(AccountRecord("a\(number)"))] + (number % 2 == 1 ? [.insertSession(session)] : []))
     }
-    // An id of the trail that is given twice is no race that the domain knows: its change is answered as a failure.
+    // A session id that is given twice is no race that the domain knows: its change is answered as a failure.
     for (number, answer) in answers { #expect(try await exists(store, number) == ((try? answer.get()) == .committed)) }
     #expect(answers.values.count { (try? $0.get()) == .committed } == 11)
     await store.close()

@@ -12,6 +12,7 @@ private final class Notes: StoreObserver {
     case settled(Outcome?)
     case full
     case pendings(Int)
+    case deliveries(Int)
   }
 
   private let notes = Mutex<[Note]>([])
@@ -34,6 +35,7 @@ private final class Notes: StoreObserver {
   func settled(_ result: Result<Outcome, StoreError>) { add(.settled(try? result.get())) }
   func refusedByFullQueue() { add(.full) }
   func holds(pendingRows count: Int) { add(.pendings(count)) }
+  func holds(waitingDeliveries count: Int) { add(.deliveries(count)) }
 
   private func add(_ note: Note) { notes.withLock { $0.append(note) } }
 }
@@ -58,7 +60,7 @@ private final class Notes: StoreObserver {
     async throws
   {
     let store = try SQLiteStore(path: folder.file, observer: notes)
-    #expect(notes.take() == [.pendings(0)])
+    #expect(notes.take() == [.pendings(0), .deliveries(0)])
     _ = try await store.commit(.insertAccount(AccountRecord("a")))
     #expect(notes.take() == [.committed(1), .settled(.committed)])
     _ = try await store.commit(.insertAccount(AccountRecord("a")))
@@ -84,12 +86,27 @@ private final class Notes: StoreObserver {
     await store.close()
 
     let again = try SQLiteStore(path: folder.file, observer: notes)
-    #expect(notes.take() == [.pendings(2)])
+    #expect(notes.take() == [.pendings(2), .deliveries(0)])
     let swept = try await again.sweep(at: Timestamp(millis: 10), rowsMax: 10)
     #expect(swept == 2)
     // The sweep answers before it tells: nobody waits for the count.
     try await eventually { notes.take() == [.pendings(0)] ? () : nil }
     await again.close()
+  }
+
+  @Test func `the number of messages that wait is told when it changes`() async throws {
+    let store = try SQLiteStore(path: folder.file, observer: notes)
+    _ = notes.take()
+    let (now, later) = (Timestamp(millis: 0), Timestamp(millis: 9))
+    let message = DeliveryRecord(
+      id: "a", channel: .mail, kind: "linked", sealed: [], createdAt: now, expiresAt: later)
+    _ = try await store.commit(.enqueueDelivery(message, queueMax: 9))
+    #expect(notes.take() == [.committed(1), .deliveries(1), .settled(.committed)])
+    _ = try await store.commit(.claimDelivery(id: "a", attempts: 0, nextAttemptAt: later))
+    #expect(notes.take() == [.committed(1), .settled(.committed)])
+    _ = try await store.commit(.buryDelivery(id: "a", at: now, reason: "r", keptUntil: later))
+    #expect(notes.take() == [.committed(1), .deliveries(0), .settled(.committed)])
+    await store.close()
   }
 
   @Test func `a full queue is told, a closed store is not`() async throws {

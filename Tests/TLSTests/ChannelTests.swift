@@ -52,6 +52,23 @@ func `RFC 7301: without h2 among a client's protocols there is no handshake`(pro
   #expect(meeting.client.contains("no application protocol"))
 }
 
+@Test(arguments: [[], ["-alpn", "http/1.1"], ["-alpn", "h2,http/1.1"]])
+func `a port of HTTP/1.1 takes who offers it, and who offers nothing`(protocols: [String]) async throws {
+  var settings = here.settings()
+  settings.serves = .http1
+  let meeting = try await Meeting.of(TLSContext(settings), protocols)
+  #expect(meeting.isMade && meeting.heard == Array("hello\n".utf8))
+}
+
+@Test(arguments: ["h2", "h2c,h3", "http/1.0"])
+func `RFC 7301: a port of HTTP/1.1 makes no handshake with who wants something else`(protocols: String) async throws {
+  var settings = here.settings()
+  settings.serves = .http1
+  let meeting = try await Meeting.of(TLSContext(settings), ["-alpn", protocols])
+  #expect(!meeting.failure.isEmpty)
+  #expect(meeting.client.contains("no application protocol"))
+}
+
 @Test func `RFC 7301: h2 is chosen wherever it stands among a client's protocols`() async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()), ["-alpn", "h2c,http/1.1,h2"])
   #expect(meeting.isMade)

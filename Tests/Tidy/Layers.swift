@@ -20,44 +20,52 @@ enum Layers {
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
       others: ["ArgumentParser", "CoreMetrics", "Logging"]),
     Layer(
-      module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens"],
+      module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens", "Import"],
       others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
-      c: ["CProtobufC", "Messages"],
+      c: ["Messages"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
     Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Crypto", "Text", "Store", "StoreSQLite",
+        "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(
-      module: "Services", firstFile: "Method.swift", ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store"],
+      module: "Services", firstFile: "Method.swift",
+      ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"],
       others: ["Synchronization"]),
     Layer(
       module: "Client", firstFile: "Client.swift", ours: ["Wire", "GRPC", "HTTP2", "TLS", "Reactor"],
       c: ["CProtobufC", "Messages"]),
     Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
-    Layer(module: "GRPC", firstFile: "Call.swift", ours: []),
+    Layer(module: "GRPC", firstFile: "Call.swift", ours: ["Encodings"]),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
     Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),
-    Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
-    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Store"]),
     Layer(
-      module: "Providers", firstFile: "Providers.swift", ours: ["Fetch", "Tokens", "Crypto", "Text", "Store"],
+      module: "Delivery", firstFile: "Delivery.swift", ours: ["Fetch", "Reactor", "Crypto", "Encodings", "Store"],
+      others: ["FoundationEssentials"]),
+    Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
+    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Encodings", "Store"]),
+    Layer(
+      module: "Providers", firstFile: "Providers.swift",
+      ours: ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"],
       others: ["Synchronization", "FoundationEssentials"]),
     Layer(
-      module: "Fetch", firstFile: "Fetch.swift", ours: [], c: ["CCurl"], others: ["Glibc", "Synchronization"]),
+      module: "Fetch", firstFile: "Fetch.swift", ours: [], c: ["CCurl", "CLinux"],
+      others: ["Glibc", "Synchronization"]),
+    Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
     Layer(module: "Admission", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
-    Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto"], others: ["FoundationEssentials"]),
-    Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium"]),
+    Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"], others: ["FoundationEssentials"]),
+    Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
     Layer(
       module: "StoreSQLite", firstFile: "StoreSQLite.swift", ours: ["Store"], c: ["CSQLite", "CLinux"],
       others: ["Glibc", "Synchronization"]),
     Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),
+    Layer(module: "Encodings", firstFile: "Base64URL.swift", ours: []),
   ]
 
   static func layer(_ module: String?) -> Layer? { all.first { $0.module == module } }

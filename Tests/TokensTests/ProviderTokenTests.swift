@@ -1,4 +1,5 @@
 import Crypto
+import Encodings
 import Testing
 import Tokens
 
@@ -175,5 +176,32 @@ struct ProviderTokenTests {
     #expect(try !verify(hash).accessTokenIsBound)
     #expect(try !verify(rules: strict).accessTokenIsBound)
     #expect(try !verify(accessToken: "anything").accessTokenIsBound)
+  }
+
+  @Test func `The c_hash example of OpenID Connect Core A.4 agrees, and another code does not`() throws {
+    let token = try JWS(signer.token(claims(["c_hash": #""LDktKdoQak3Pk0cnXxCltA""#])))
+    let keys = try keySet(signer.jwk())
+    func verify(_ code: String?) throws {
+      _ = try rules.verify(token, keys: keys, accessToken: nil, code: code, now: now)
+    }
+    try verify("Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk")
+    try verify(nil)
+    #expect(throws: TokenRefusal.codeHash) { try verify("Qcb0") }
+  }
+
+  @Test func `An issuer of many tenants is that of the tenant which the token names (check 42)`() throws {
+    let tenants = ProviderTokenRules(
+      issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
+    func issuer(_ issuer: String, _ tenant: String?) throws -> String {
+      try verify(["iss": #""\#(issuer)""#, "tid": tenant], rules: tenants).issuer
+    }
+    #expect(try issuer("https://issuer.example/a/v2", #""a""#) == "https://issuer.example/a/v2")
+    for tenant in [#""b""#, nil, "1", #""""#] as [String?] {
+      #expect(throws: TokenRefusal.issuer) { try issuer("https://issuer.example/a/v2", tenant) }
+    }
+    // Without a claim that names the tenant the placeholder is a text like any other.
+    #expect(throws: TokenRefusal.issuer) {
+      try verify(["iss": #""https://issuer.example/a/v2""#, "tid": #""a""#])
+    }
   }
 }

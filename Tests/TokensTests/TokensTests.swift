@@ -1,4 +1,5 @@
 import Crypto
+import Encodings
 import Testing
 import Tokens
 
@@ -42,27 +43,4 @@ func keySet(_ jwks: String...) throws -> JWKSet {
 
 func json(_ text: String) throws -> JSONValue {
   try JSONValue.parse(Array(text.utf8), byteCountMax: 65_536)
-}
-
-struct Base64URLTests {
-  @Test(arguments: [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")])
-  func `The vectors of RFC 4648 10 encode and decode, without padding`(plain: String, encoded: String) {
-    #expect(Base64URL.encode(Array(plain.utf8)) == encoded)
-    #expect(Base64URL.decode(encoded) == Array(plain.utf8))
-  }
-
-  @Test func `Bytes of every value and length come back, in the alphabet for URLs`() {
-    #expect(Base64URL.encode([0xFB, 0xFF, 0xBF]) == "-_-_")
-    for count in 0..<258 {
-      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
-      #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
-    }
-  }
-
-  @Test(arguments: [
-    "Zg==", "Zm8=", "Zh", "Zm9", "Z", "Zm9vY", "Zm 9", "Zm9v\n", "+_-_", "-_-/", "Zm9v.", "Zm9vä", "Zm9\u{0}",
-  ])
-  func `Padding, stray bits, impossible lengths and foreign characters are refused (check 97)`(text: String) {
-    #expect(Base64URL.decode(text) == nil)
-  }
 }

@@ -95,6 +95,20 @@ enum Samples {
   static let deleteRequest = DeleteRequest(
     idToken: "id_token", idempotencyKey: "idempotency_key", client: clientContext)
   static let deleteResponse = DeleteResponse()
+  static let fieldMask = FieldMask(paths: ["paths", "paths"])
+  static let updateRequest = UpdateRequest(
+    idToken: "id_token", account: account, updateMask: fieldMask, newPassword: "new_password",
+    idempotencyKey: "idempotency_key", client: clientContext)
+  static let updateResponse = UpdateResponse(session: session)
+  static let mergeKeep = MergeKeep(field: "field", fromAccountID: "from_account_id")
+  static let mergeConflict = MergeConflict(
+    field: "field", survivorValue: "survivor_value", otherValue: "other_value")
+  static let mergeRequest = MergeRequest(
+    survivorIDToken: "survivor_id_token", otherIDToken: "other_id_token", dryRun: true, keep: [mergeKeep, mergeKeep],
+    idempotencyKey: "idempotency_key", client: clientContext)
+  static let mergeResponse = MergeResponse(
+    session: session, conflicts: [mergeConflict, mergeConflict],
+    movedProviderIDs: ["moved_provider_ids", "moved_provider_ids"], closedAccountID: "closed_account_id")
   static let lookupRequest = LookupRequest(subject: .accountID("account_id"))
   static let lookupRequestEmail = LookupRequest(subject: .email("email"))
   static let lookupRequestPhoneNumber = LookupRequest(subject: .phoneNumber("phone_number"))
@@ -104,15 +118,110 @@ enum Samples {
   static let createCustomTokenRequest = CreateCustomTokenRequest(
     accountID: "account_id", claimsJSON: "claims_json", lifetimeMillis: 3000)
   static let createCustomTokenResponse = CreateCustomTokenResponse(customToken: "custom_token", expiresAtMillis: 2000)
+  static let listRequest = ListRequest(pageToken: "page_token", pageSize: 2)
+  static let listResponse = ListResponse(accounts: [account, account], nextPageToken: "next_page_token")
+  static let setDisabledRequest = SetDisabledRequest(accountID: "account_id", disabled: true)
+  static let setDisabledResponse = SetDisabledResponse(account: account)
+  static let setCustomClaimsRequest = SetCustomClaimsRequest(accountID: "account_id", claimsJSON: "claims_json")
+  static let setCustomClaimsResponse = SetCustomClaimsResponse(account: account)
+  static let revokeSessionsRequest = RevokeSessionsRequest(accountID: "account_id")
+  static let revokeSessionsResponse = RevokeSessionsResponse(closed: 1)
+  static let importAccountsRequest = ImportAccountsRequest(
+    options: importOptions, accounts: [importedAccount, importedAccount])
+  static let importOptions = ImportOptions(dryRun: true, hash: importHash)
+  static let importHash = ImportHash(
+    algorithm: "algorithm", key: Array("key".utf8), saltSeparator: Array("salt_separator".utf8), rounds: 4,
+    memoryCost: 5, parallelization: 6, blockSize: 7, derivedKeyBytes: 8, inputOrder: "input_order")
+  static let importedAccount = ImportedAccount(
+    accountID: "account_id", email: "email", emailVerified: true, displayName: "display_name", photoURL: "photo_url",
+    phoneNumber: "phone_number", disabled: true, passwordHash: Array("password_hash".utf8), salt: Array("salt".utf8),
+    createdAtMillis: 10000, lastSignInAtMillis: 11000, customClaimsJSON: "custom_claims_json",
+    providers: [linkedProvider, linkedProvider], phoneFactors: [importedPhoneFactor, importedPhoneFactor])
+  static let importedPhoneFactor = ImportedPhoneFactor(
+    factorID: "factor_id", phoneNumber: "phone_number", displayName: "display_name", enrolledAtMillis: 4000)
+  static let importAccountsResponse = ImportAccountsResponse(
+    imported: 1, unchanged: 2, errors: [importError, importError])
+  static let importError = ImportError(
+    row: 1, accountID: "account_id", reason: "reason", field: "field", message: "message")
+  static let exportAccountsRequest = ExportAccountsRequest(includeSecrets: true)
+  static let exportAccountsResponse = ExportAccountsResponse(accounts: [exportedAccount, exportedAccount])
+  static let exportedAccount = ExportedAccount(account: account, passwordHash: "password_hash")
   static let refreshRequest = RefreshRequest(refreshToken: "refresh_token", client: clientContext)
   static let refreshResponse = RefreshResponse(session: session)
   static let signOutRequest = SignOutRequest(idToken: "id_token", refreshToken: "refresh_token", client: clientContext)
   static let signOutResponse = SignOutResponse()
+  static let revokeAllRequest = RevokeAllRequest(idToken: "id_token", client: clientContext)
+  static let revokeAllResponse = RevokeAllResponse(closed: 1)
+  static let listSessionsRequest = ListSessionsRequest(idToken: "id_token")
+  static let listSessionsResponse = ListSessionsResponse(sessions: [sessionInfo, sessionInfo])
+  static let sessionInfo = SessionInfo(
+    sessionID: "session_id", signInProvider: "sign_in_provider", signedInAtMillis: 3000, lastUsedAtMillis: 4000,
+    client: clientContext, current: true)
   static let verifyIdTokenRequest = VerifyIdTokenRequest(idToken: "id_token")
   static let verifyIdTokenResponse = VerifyIdTokenResponse(
     active: true, accountID: "account_id", claimsJSON: "claims_json", inactiveReason: "inactive_reason")
+  static let watchEventsRequest = WatchEventsRequest(cursor: "cursor", types: ["types", "types"])
+  static let watchEventsResponse = WatchEventsResponse(cursor: "cursor", event: event)
+  static let event = Event(
+    eventID: "event_id", type: "type", occurredAtMillis: 3000, accountID: "account_id", caller: "caller",
+    detailsJSON: "details_json")
   static let getSigningKeysRequest = GetSigningKeysRequest()
   static let getSigningKeysResponse = GetSigningKeysResponse(jwksJSON: "jwks_json")
+  static let startFlowRequest = StartFlowRequest(
+    providerID: "provider_id", redirectURI: "redirect_uri", scopes: ["scopes", "scopes"],
+    customParameters: ["key": "value"], loginHint: "login_hint", purpose: .signIn, idToken: "id_token",
+    client: clientContext, binding: "binding")
+  static let startFlowResponse = StartFlowResponse(
+    flowID: "flow_id", authorizationURL: "authorization_url", expiresAtMillis: 3000, responseMode: "response_mode")
+  static let listProvidersRequest = ListProvidersRequest()
+  static let listProvidersResponse = ListProvidersResponse(
+    providerIDs: ["provider_ids", "provider_ids"], flowProviderIDs: ["flow_provider_ids", "flow_provider_ids"])
+  static let startSecondFactorRequest = StartSecondFactorRequest(
+    pendingToken: "pending_token", factorID: "factor_id", client: clientContext, binding: "binding")
+  static let startSecondFactorResponse = StartSecondFactorResponse(
+    verificationID: "verification_id", expiresAtMillis: 2000)
+  static let finishSecondFactorRequest = FinishSecondFactorRequest(
+    pendingToken: "pending_token", factorID: "factor_id", verificationID: "verification_id", code: "code",
+    idempotencyKey: "idempotency_key", client: clientContext, binding: "binding")
+  static let finishSecondFactorResponse = FinishSecondFactorResponse(outcome: .session(session), alreadyLinked: true)
+  static let finishSecondFactorResponseAccountExists = FinishSecondFactorResponse(
+    outcome: .accountExists(accountExists), alreadyLinked: true)
+  static let finishSecondFactorResponseCredentialInUse = FinishSecondFactorResponse(
+    outcome: .credentialInUse(credentialInUse), alreadyLinked: true)
+  static let startEnrollmentRequest = StartEnrollmentRequest(
+    idToken: "id_token", kind: "kind", phoneNumber: "phone_number", displayName: "display_name", client: clientContext)
+  static let startEnrollmentResponse = StartEnrollmentResponse(
+    enrollmentID: "enrollment_id", totpSecret: "totp_secret", totpURI: "totp_uri", expiresAtMillis: 4000)
+  static let finishEnrollmentRequest = FinishEnrollmentRequest(
+    idToken: "id_token", enrollmentID: "enrollment_id", code: "code", client: clientContext)
+  static let finishEnrollmentResponse = FinishEnrollmentResponse(
+    session: session, recoveryCodes: ["recovery_codes", "recovery_codes"])
+  static let withdrawRequest = WithdrawRequest(idToken: "id_token", factorID: "factor_id", client: clientContext)
+  static let withdrawResponse = WithdrawResponse(session: session)
+  static let sendPhoneCodeRequest = SendPhoneCodeRequest(
+    phoneNumber: "phone_number", purpose: .link, idToken: "id_token", locale: "locale", client: clientContext,
+    binding: "binding")
+  static let sendPhoneCodeResponse = SendPhoneCodeResponse(verificationID: "verification_id", expiresAtMillis: 2000)
+  static let sendEmailLinkRequest = SendEmailLinkRequest(
+    email: "email", continueURI: "continue_uri", locale: "locale", client: clientContext, binding: "binding")
+  static let sendEmailLinkResponse = SendEmailLinkResponse(expiresAtMillis: 1000)
+  static let sendEmailVerificationRequest = SendEmailVerificationRequest(
+    idToken: "id_token", continueURI: "continue_uri", locale: "locale", client: clientContext)
+  static let sendEmailVerificationResponse = SendEmailVerificationResponse(expiresAtMillis: 1000)
+  static let sendPasswordResetRequest = SendPasswordResetRequest(
+    email: "email", continueURI: "continue_uri", locale: "locale", client: clientContext)
+  static let sendPasswordResetResponse = SendPasswordResetResponse(expiresAtMillis: 1000)
+  static let sendEmailChangeRequest = SendEmailChangeRequest(
+    idToken: "id_token", newEmail: "new_email", continueURI: "continue_uri", locale: "locale", client: clientContext)
+  static let sendEmailChangeResponse = SendEmailChangeResponse(expiresAtMillis: 1000)
+  static let checkCodeRequest = CheckCodeRequest(code: "code")
+  static let checkCodeResponse = CheckCodeResponse(mode: "mode", email: "email", expiresAtMillis: 3000)
+  static let confirmEmailRequest = ConfirmEmailRequest(code: "code", idToken: "id_token", client: clientContext)
+  static let confirmEmailResponse = ConfirmEmailResponse(session: session, email: "email")
+  static let resetPasswordRequest = ResetPasswordRequest(
+    code: "code", newPassword: "new_password", client: clientContext)
+  static let resetPasswordResponse = ResetPasswordResponse(
+    email: "email", revokedProviderIDs: ["revoked_provider_ids", "revoked_provider_ids"])
   static let healthCheckRequest = HealthCheckRequest(service: "service")
   static let healthCheckResponse = HealthCheckResponse(status: .serving)
   static let serverReflectionRequest = ServerReflectionRequest(
@@ -162,14 +271,29 @@ enum Samples {
     linkResponseSecondFactorRequired, unlinkRequest, unlinkResponse, createRequest, createResponse,
     createResponseVerificationSent, verificationSent, getRequest, getResponse, deleteRequest, deleteResponse,
     lookupRequest, lookupRequestEmail, lookupRequestPhoneNumber, lookupRequestIdentity, providerIdentity,
+    watchEventsRequest, watchEventsResponse, event,
     lookupResponse, createCustomTokenRequest, createCustomTokenResponse, refreshRequest, refreshResponse,
+    revokeAllRequest, revokeAllResponse, listSessionsRequest, listSessionsResponse, sessionInfo,
     signOutRequest, signOutResponse, verifyIdTokenRequest, verifyIdTokenResponse, getSigningKeysRequest,
-    getSigningKeysResponse, healthCheckRequest, healthCheckResponse, serverReflectionRequest,
+    getSigningKeysResponse, startFlowRequest, startFlowResponse, listProvidersRequest, listProvidersResponse,
+    sendPhoneCodeRequest, sendPhoneCodeResponse, sendEmailLinkRequest, sendEmailLinkResponse,
+    sendEmailVerificationRequest, sendEmailVerificationResponse, sendPasswordResetRequest, sendPasswordResetResponse,
+    sendEmailChangeRequest, sendEmailChangeResponse, checkCodeRequest, checkCodeResponse, confirmEmailRequest,
+    confirmEmailResponse, resetPasswordRequest, resetPasswordResponse,
+    healthCheckRequest, healthCheckResponse, serverReflectionRequest,
     serverReflectionRequestFileContainingSymbol, serverReflectionRequestFileContainingExtension,
     serverReflectionRequestAllExtensionNumbersOfType, serverReflectionRequestListServices, extensionRequest,
     serverReflectionResponse, serverReflectionResponseAllExtensionNumbersResponse,
     serverReflectionResponseListServicesResponse, serverReflectionResponseErrorResponse, fileDescriptorResponse,
     extensionNumberResponse, listServiceResponse, serviceResponse, errorResponse, status, anyMessage, errorInfo,
     retryInfo, badRequest, badRequestFieldViolation,
+    startSecondFactorRequest, startSecondFactorResponse, finishSecondFactorRequest, finishSecondFactorResponse,
+    finishSecondFactorResponseAccountExists, finishSecondFactorResponseCredentialInUse, startEnrollmentRequest,
+    startEnrollmentResponse, finishEnrollmentRequest, finishEnrollmentResponse, withdrawRequest, withdrawResponse,
+    fieldMask, updateRequest, updateResponse, mergeKeep, mergeConflict, mergeRequest, mergeResponse,
+    listRequest, listResponse, setDisabledRequest, setDisabledResponse, setCustomClaimsRequest,
+    setCustomClaimsResponse, revokeSessionsRequest, revokeSessionsResponse, importAccountsRequest, importOptions,
+    importHash, importedAccount, importedPhoneFactor, importAccountsResponse, importError, exportAccountsRequest,
+    exportAccountsResponse, exportedAccount,
   ]
 }

@@ -11,8 +11,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-# Google's tokens name this issuer wherever their keys are served from; every other issuer is named by its own address.
-GOOGLE_URL = "https://accounts.google.com"
+# Tokens of these name the real issuer wherever their keys are served from; every other is named by its own address.
+REAL_URLS = {
+    "google": "https://accounts.google.com",
+    "facebook": "https://www.facebook.com",
+    "yahoo": "https://api.login.yahoo.com",
+    "apple": "https://appleid.apple.com",
+    "microsoft": "https://login.microsoftonline.com/{tenantid}/v2.0",
+    "linkedin": "https://www.linkedin.com/oauth",
+}
 AUDIENCES = {"google": "google-client"}
 AUDIENCE = "latchkey"
 
@@ -43,10 +50,10 @@ def parse(options: list[str], base: str) -> dict[str, Issuer]:
     issuers = {}
     for option in options:
         name, _, url = option.partition("=")
-        if not name.isascii() or not name.replace("-", "").isalnum():
+        if not name.isascii() or not name.removeprefix("oauth2.").replace("-", "").isalnum():
             raise ValueError(f"an issuer's name is made of letters, digits and hyphens: {name!r}")
         path = f"{base}/{name}"
-        issuers[name] = Issuer(name, url or (GOOGLE_URL if name == "google" else path), path)
+        issuers[name] = Issuer(name, url or REAL_URLS.get(name, path), path)
     return issuers
 
 

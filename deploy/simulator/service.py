@@ -1,45 +1,55 @@
-"""The HTTPS side: discovery and key set of every issuer, and on demand the misbehaviour of real providers.
+"""The HTTPS side: finds the provider and the endpoint of a request, notes it, and misbehaves where it is told to.
 
-A behaviour is a file that `behave` writes and that each request reads, so that a test or a person can switch it while
-the server runs. Every request is one line in `requests.log`, so that a test can count fetches.
+Every request is one line in `requests.log`, the provider and the endpoint and nothing else, so that a test can count
+fetches and no secret is written down.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
+import socket
 import ssl
+import struct
+import sys
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
+from typing import cast
+from urllib.parse import unquote
 
 import issuers
-from issuers import Issuer, write_atomically
+import providers
 from keys import KeyRing
+from protocols import faults, pages
+from protocols.applications import LANDING_PATH, client_key, write_secret
+from protocols.faults import Fault, behave
+from protocols.openid import OpenIDProvider
+from protocols.provider import Provider, Route, World
+from protocols.web import FORM, Answer, Refusal, Request
 
+__all__ = ["BEHAVIOURS", "DOCUMENTS", "Service", "behave"]
+
+# What every OpenID provider publishes; the endpoints of each are more.
 DOCUMENTS = ("discovery", "jwks")
-BEHAVIOURS = ("well", "hang", "error", "huge", "broken", "html", "redirect")
-HUGE_BYTES = 5_000_000
-MAX_AGE_SECONDS = 300
-
-
-def behave(folder: Path, issuer: str, documents: list[str], behaviour: str, body: str = "") -> None:
-    """From now on these documents of the issuer are answered so; a `body` is served in place of the real one."""
-    for document in documents:
-        write_atomically(folder / "behaviour" / f"{issuer}-{document}.json",
-                         json.dumps({"behaviour": behaviour, "body": body}))
+BEHAVIOURS = faults.NAMES
+BODY_BYTES_MAX = 64 * 1024
+BLANKS = b" " * 65_536
 
 
 class Service(ThreadingMixIn, TCPServer):
     allow_reuse_address = True
     daemon_threads = True
-    request_queue_size = 128
+    request_queue_size = 1024
 
-    def __init__(self, folder: Path, address: tuple[str, int], certificate: Path, key: Path) -> None:
+    def __init__(self, folder: Path, address: tuple[str, int], certificate: Path, key: Path,
+                 redirect_uris: tuple[str, ...] = ()) -> None:
         super().__init__(address, Handler)
         self.folder = folder
         self.address = address[0]
-        self.issuers: dict[str, Issuer] = {}
+        self.redirect_uris = redirect_uris
+        self.providers: dict[str, Provider] = {}
         self.ended = threading.Event()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
@@ -52,13 +62,21 @@ class Service(ThreadingMixIn, TCPServer):
 
     def host(self, options: list[str]) -> None:
         """Makes the issuers' keys before the first request, which must not wait for prime numbers."""
-        self.issuers = issuers.parse(options, self.base)
-        issuers.save(self.folder, self.issuers)
-        for name in self.issuers:
-            KeyRing(self.folder, name).public_keys()
+        hosted = issuers.parse(options, self.base)
+        issuers.save(self.folder, hosted)
+        world = World(self.folder, self.base, self.redirect_uris)
+        for name, issuer in hosted.items():
+            self.providers[name] = providers.make(issuer, world)
+            write_secret(self.folder, issuer)
+            if isinstance(self.providers[name], OpenIDProvider):
+                KeyRing(self.folder, name).public_keys()
+                client_key(self.folder, issuer)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that refuse our certificate or go away are part of the tests, not worth a stack trace."""
+        """Clients that refuse our certificate or go away are part of the tests, not worth a stack trace; anything else
+        is a fault of ours."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def shutdown(self) -> None:
         self.ended.set()
@@ -69,68 +87,100 @@ class Handler(BaseHTTPRequestHandler):
     server: Service
     protocol_version = "HTTP/1.1"
     timeout = 30
+    # Buffered, so that the head and the body of an answer leave together.
+    wbufsize = -1
 
     def do_GET(self) -> None:
-        issuer, document = self._find()
-        with (self.server.folder / "requests.log").open("a") as log:
-            log.write(f"{issuer.name if issuer else '-'} {document or self.path}\n")
-        if issuer is None or document is None:
-            self._answer(404, b"not found", "text/plain")
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        body = self._body()
+        if body is None:
+            self._send(Answer(413, b"too large", "text/plain"))
             return
-        body = json.dumps(self._document(issuer, document)).encode()
-        settings = self._behaviour(issuer, document)
-        self._misbehave(settings["behaviour"], settings["body"].encode() or body)
+        provider, found = self._find()
+        self._note(f"{provider.name if provider else '-'} {found[0].endpoint if found else '-'}")
+        if provider is None or found is None:
+            self._send(self._landing(body))
+            return
+        route, captured = found
+        fault = faults.read(self.server.folder, provider.name, route.endpoint)
+        if self._withholds(fault):
+            return
+        fields = cast(Mapping[str, str], self.headers)
+        request = Request(self.command, self.server.base, self.path, fields, body, fault.name)
+        self._send(faults.spoil(fault, self._answer(route, request, captured), self.server.base))
 
-    def _find(self) -> tuple[Issuer | None, str | None]:
-        name, _, rest = self.path.removeprefix("/").partition("/")
-        documents = {".well-known/openid-configuration": "discovery", "jwks": "jwks"}
-        return self.server.issuers.get(name), documents.get(rest)
+    def _body(self) -> bytes | None:
+        """None where it is larger than any that belongs here, or of unknown length."""
+        length = self.headers.get("Content-Length") or "0"
+        if "Transfer-Encoding" in self.headers or not length.isdigit() or int(length) > BODY_BYTES_MAX:
+            self.close_connection = True
+            return None
+        return self.rfile.read(int(length))
 
-    def _document(self, issuer: Issuer, document: str) -> dict[str, object]:
-        if document == "jwks":
-            return KeyRing(self.server.folder, issuer.name).public_keys()
-        return {
-            "issuer": issuer.url,
-            "authorization_endpoint": issuer.path + "/authorize",
-            "token_endpoint": issuer.path + "/token",
-            "jwks_uri": issuer.jwks_url,
-            "response_types_supported": ["code"],
-            "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"],
-        }
+    def _find(self) -> tuple[Provider | None, tuple[Route, dict[str, str]] | None]:
+        name, _, rest = unquote(self.path.partition("?")[0].removeprefix("/")).partition("/")
+        provider = self.server.providers.get(name)
+        return provider, provider.find("/" + rest) if provider else None
 
-    def _behaviour(self, issuer: Issuer, document: str) -> dict[str, str]:
-        try:
-            text = (self.server.folder / "behaviour" / f"{issuer.name}-{document}.json").read_text()
-        except FileNotFoundError:
-            return {"behaviour": "well", "body": ""}
-        settings: dict[str, str] = json.loads(text)
-        return settings
+    def _note(self, line: str) -> None:
+        with (self.server.folder / "requests.log").open("a") as log:
+            log.write(line + "\n")
 
-    def _misbehave(self, behaviour: str, body: bytes) -> None:
-        match behaviour:
+    def _withholds(self, fault: Fault) -> bool:
+        """Whether the fault is that no answer comes, or only delays it."""
+        match fault.name:
             case "hang":
                 self.server.ended.wait(timeout=120)
-                self.close_connection = True
-            case "error":
-                self._answer(500, b'{"error":"server_error"}', "application/json")
-            case "huge":
-                self._answer(200, body[:-1] + b" " * HUGE_BYTES + body[-1:], "application/json")
-            case "broken":
-                self._answer(200, body[: len(body) // 2], "application/json")
-            case "html":
-                self._answer(200, b"<!doctype html><title>Sign in</title>", "text/html")
-            case "redirect":
-                self._answer(302, b"", "text/plain", {"Location": self.server.base + "/elsewhere"})
+            case "reset":
+                # Closing with a linger of nothing sends RST (socket(7)).
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                with contextlib.suppress(OSError):
+                    socket.socket(fileno=self.connection.detach()).close()
+            case "slow":
+                self.server.ended.wait(timeout=faults.SLOW_SECONDS)
+                return False
             case _:
-                self._answer(200, body, "application/json", {"Cache-Control": f"max-age={MAX_AGE_SECONDS}"})
+                return False
+        self.close_connection = True
+        return True
 
-    def _answer(self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
+    def _answer(self, route: Route, request: Request, captured: dict[str, str]) -> Answer:
+        if self.command not in route.methods:
+            return Answer(405, b"method not allowed", "text/plain", {"Allow": ", ".join(route.methods)})
+        try:
+            return route.handler(request, **captured)
+        except Refusal as refusal:
+            return refusal.answer
+        except UnicodeDecodeError:
+            return Answer(400, b"not UTF-8", "text/plain")
+
+    def _landing(self, body: bytes) -> Answer:
+        """The page that flows may end at; it exists for people only."""
+        path, _, query = self.path.partition("?")
+        if path != LANDING_PATH:
+            return Answer(404, b"not found", "text/plain")
+        if self.headers.get("Content-Type", "").startswith(FORM):
+            query = body.decode(errors="replace")
+        return pages.landing(f"{self.server.base}{LANDING_PATH}?{query}")
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        size = len(answer.body) + answer.padding_bytes
+        every = {"Content-Type": answer.content_type, "Content-Length": str(size), **answer.headers}
+        for name, value in every.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        end = len(answer.body) - 1 if answer.padding_bytes else len(answer.body)
+        self.wfile.write(answer.body[:end])
+        # Piece by piece: who goes away early has not cost 50 MB.
+        for sent in range(0, answer.padding_bytes, len(BLANKS)):
+            self.wfile.write(BLANKS[: answer.padding_bytes - sent])
+        self.wfile.write(answer.body[end:])
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Requests are in `requests.log`."""

@@ -1,11 +1,16 @@
-"""An OpenID provider on a laptop: serves issuers, rotates their keys, misbehaves on demand, mints any ID token.
+"""Identity providers on a laptop: their real protocols, any person logged in, any token minted, faults on demand.
 
-    simulator.py serve  --folder DIR --port 9444 --certificate PEM --key PEM
-    simulator.py mint   --folder DIR --issuer corp --subject alice --email a@example.com --unverified
-    simulator.py rotate --folder DIR --issuer corp
-    simulator.py behave --folder DIR --issuer corp --as hang
+    simulator.py serve     --folder DIR --port 9444 --certificate PEM --key PEM
+    simulator.py authorize --ca PEM --url URL --person ada --email ada@example.com --verified
+    simulator.py token     --folder DIR --issuer github --person ada --application another
+    simulator.py mint      --folder DIR --issuer corp --subject alice --email a@example.com --unverified
+    simulator.py rotate    --folder DIR --issuer corp
+    simulator.py behave    --folder DIR --issuer corp --as hang
+    simulator.py endpoints
+    simulator.py settings
 
-All state is in DIR, so the commands work beside a running `serve` and before one. Each has its own --help.
+All state is in DIR, so the commands work beside a running `serve` and before one. Each has its own --help; `endpoints`
+lists where each provider is and the applications registered there, `settings` the same as Latchkey's configuration.
 """
 
 from __future__ import annotations
@@ -13,22 +18,31 @@ from __future__ import annotations
 import argparse
 import json
 import signal
+import ssl
 import sys
 import threading
 import time
 from pathlib import Path
 
+import issuance
 import issuers
+import latchkey_settings
+import providers
 import service
 import tokens
+import walking
 from keys import KEY_NAMES, KeyRing
+from protocols import applications
+from protocols.people import CONSUMER_TENANT, Person
+from protocols.provider import World
 
-DEFAULT_ISSUERS = ["google", "corp"]
+DEFAULT_ISSUERS = [*providers.NAMED, "corp", "oauth2.plain"]
 
 
 def serve(options: argparse.Namespace) -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
-    server = service.Service(options.folder, (options.address, options.port), options.certificate, options.key)
+    server = service.Service(options.folder, (options.address, options.port), options.certificate, options.key,
+                             tuple(options.redirect_uri))
     server.host(options.issuer or DEFAULT_ISSUERS)
     for number in (signal.SIGTERM, signal.SIGINT):
         # `shutdown` waits for the loop that this handler interrupts, so it needs a thread of its own.
@@ -65,7 +79,47 @@ def rotate(options: argparse.Namespace) -> None:
 def behave(options: argparse.Namespace) -> None:
     issuer = issuers.find(options.folder, options.issuer)
     body = options.body.read_text() if options.body else ""
-    service.behave(options.folder, issuer.name, options.document or list(service.DOCUMENTS), options.behaviour, body)
+    every = issuance.provider(options.folder, issuer.name).endpoints()
+    if unknown := set(options.document or []) - set(every):
+        raise ValueError(f"{issuer.name} has no {', '.join(unknown)}; there are: {', '.join(every)}")
+    service.behave(options.folder, issuer.name, options.document or every, options.behaviour, body)
+
+
+def authorize(options: argparse.Namespace) -> None:
+    trust = ssl.create_default_context(cafile=options.ca)
+    print(walking.walk(options.url, person(options), trust, deny=options.deny, declined=tuple(options.decline)))
+
+
+def token(options: argparse.Namespace) -> None:
+    print(json.dumps(issuance.issue(options.folder, options.issuer, person(options), whose=options.application,
+                                    scopes=options.scope, oauth1=options.oauth1)))
+
+
+def settings(options: argparse.Namespace) -> None:
+    print(json.dumps(latchkey_settings.providers(options.base, options.named_folder), indent=2))
+
+
+def person(options: argparse.Namespace) -> Person:
+    return Person(
+        username=options.person, name=options.name, email=options.email, email_verified=options.verified,
+        picture=options.picture, hosted_domain=options.hd, tenant=options.tenant,
+        domain_verified=options.domain_verified, hide_email=options.hide_email)
+
+
+def endpoints(options: argparse.Namespace) -> None:
+    """What to configure a client with. The paths of the real services stand below each provider's own."""
+    hosted = issuers.parse(DEFAULT_ISSUERS, options.base)
+    for issuer in hosted.values():
+        provider = providers.make(issuer, World(Path(), options.base))
+        ours = provider.application("ours")
+        print(f"{issuer.name}: client id {ours.client_id}, secret {ours.secret}; issuer {issuer.url}")
+        for route in provider.routes():
+            print(f"  {route.endpoint:18} {route.methods[-1]:4} {issuer.path}{route.path}")
+    print(f"another application at each: client id {applications.OTHER_CLIENT_ID}, "
+          f"secret {applications.OTHER_SECRET}")
+    print("redirect URIs: " + ", ".join(provider.allowed_redirect_uris()) + " (yahoo: those without localhost)")
+    print("apple: the client secret is an ES256 JWT, team TEAM000001, key id apple-client-key, key "
+          "DIR/client-keys/apple.pem; private_key_jwt at corp: key id corp-client-key, key DIR/client-keys/corp.pem")
 
 
 def member(text: str) -> tuple[str, object]:
@@ -81,7 +135,8 @@ def member(text: str) -> tuple[str, object]:
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = top.add_subparsers(required=True, metavar="serve | mint | rotate | behave")
+    commands = top.add_subparsers(
+        required=True, metavar="serve | authorize | token | mint | rotate | behave | endpoints | settings")
     every = argparse.ArgumentParser(add_help=False)
     every.add_argument("--folder", type=Path, required=True, help="where keys and behaviours are kept")
     one = argparse.ArgumentParser(add_help=False, parents=[every])
@@ -90,6 +145,10 @@ def parser() -> argparse.ArgumentParser:
     add_mint(commands.add_parser("mint", parents=[one], help="print an ID token"))
     add_rotate(commands.add_parser("rotate", parents=[one], help="sign with fresh keys from now on"))
     add_behave(commands.add_parser("behave", parents=[one], help="answer requests well or badly from now on"))
+    add_authorize(commands.add_parser("authorize", help="walk through a login page and print the callback URI"))
+    add_token(commands.add_parser("token", parents=[one], help="print an access token, issued without a flow"))
+    add_endpoints(commands.add_parser("endpoints", help="where the providers are, and which applications they know"))
+    add_settings(commands.add_parser("settings", help="the `providers` of a Latchkey configuration, as JSON"))
     return top
 
 
@@ -100,7 +159,10 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument("--certificate", type=Path, required=True)
     command.add_argument("--key", type=Path, required=True)
     command.add_argument("--issuer", action="append", metavar="NAME[=URL]",
-                         help="host this issuer; its tokens say URL, by default its own address (google, corp)")
+                         help="host this issuer; its tokens say URL, by default the real issuer's or its own address "
+                              f"({', '.join(DEFAULT_ISSUERS)})")
+    command.add_argument("--redirect-uri", action="append", default=[], metavar="URI",
+                         help="register this one too, for every application")
 
 
 def add_mint(command: argparse.ArgumentParser) -> None:
@@ -141,13 +203,58 @@ def add_rotate(command: argparse.ArgumentParser) -> None:
 def add_behave(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=behave)
     command.add_argument("--as", dest="behaviour", choices=service.BEHAVIOURS, default="well")
-    command.add_argument("--document", action="append", choices=service.DOCUMENTS, help="only this one (both)")
-    command.add_argument("--body", type=Path, help="serve this file in place of the real document")
+    command.add_argument("--document", action="append", metavar="ENDPOINT",
+                         help="only this one: discovery, jwks, authorize, token, userinfo, … (all)")
+    command.add_argument("--body", type=Path,
+                         help="serve this file in place of the real document; for alter, the JSON merge patch")
+
+
+def add_authorize(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=authorize)
+    command.add_argument("--url", required=True, help="the authorization URL")
+    command.add_argument("--ca", type=Path, required=True, help="the authority of the simulator's certificate")
+    command.add_argument("--deny", action="store_true", help="the person says no")
+    command.add_argument("--decline", action="append", default=[], metavar="SCOPE", help="yes, but not to this")
+    add_person(command)
+
+
+def add_token(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=token)
+    command.add_argument("--application", choices=["ours", "another"], default="ours", help="to whom (ours)")
+    command.add_argument("--scope", action="append", default=[])
+    command.add_argument("--oauth1", action="store_true", help="twitter: an OAuth 1.0a token with its secret")
+    add_person(command)
+
+
+def add_person(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--person", required=True, metavar="USERNAME", help="decides the subject everywhere")
+    for name in ("name", "email", "picture", "hd"):
+        command.add_argument(f"--{name}", default="")
+    command.add_argument("--verified", action="store_true", help="the provider verified the e-mail")
+    command.add_argument("--tenant", default=CONSUMER_TENANT, help="microsoft: the directory (personal accounts)")
+    command.add_argument("--domain-verified", action="store_true", help="microsoft: xms_edov")
+    command.add_argument("--hide-email", action="store_true", help="apple: a relay address")
+
+
+def add_endpoints(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=endpoints)
+    add_base(command)
+
+
+def add_settings(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=settings)
+    add_base(command)
+    command.add_argument("--named-folder", default="simulator", metavar="DIR",
+                         help="the simulator's folder, as seen from the configuration's (simulator)")
+
+
+def add_base(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--base", default="https://127.0.0.1:9444", help="of the server (https://127.0.0.1:9444)")
 
 
 if __name__ == "__main__":
     chosen = parser().parse_args()
     try:
         chosen.run(chosen)
-    except (LookupError, ValueError, OSError) as problem:
+    except (LookupError, ValueError, OSError, walking.NoCallback) as problem:
         sys.exit(f"simulator: {problem}")

@@ -17,6 +17,30 @@ static inline CURLcode latchkey_curl_set_string(CURL *easy, CURLoption option, c
   return curl_easy_setopt(easy, option, value);
 }
 
+// The list stays the caller's, and has to live as long as the transfer.
+static inline CURLcode latchkey_curl_set_fields(CURL *easy, struct curl_slist *lines) {
+  return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, lines);
+}
+
+// Makes the request a POST of these bytes, of which libcurl takes a copy.
+static inline CURLcode latchkey_curl_set_body(CURL *easy, const uint8_t *bytes, size_t count) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, count > 0 ? (const char *)bytes : "");
+  return code;
+}
+
+typedef size_t (*latchkey_curl_give)(char *place, size_t size, size_t count, void *context);
+
+// Makes the request a mail to these recipients, which is asked of the callback. The list stays the caller's, and has to
+// live as long as the transfer.
+static inline CURLcode latchkey_curl_set_mail(
+    CURL *easy, struct curl_slist *recipients, void *context, latchkey_curl_give give) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, recipients);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READFUNCTION, give);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READDATA, context);
+  return code;
+}
+
 typedef size_t (*latchkey_curl_data)(char *bytes, size_t size, size_t count, void *context);
 typedef curl_socket_t (*latchkey_curl_open)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 
@@ -30,6 +54,28 @@ static inline CURLcode latchkey_curl_set_callbacks(
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
   return code;
+}
+
+static inline CURLMcode latchkey_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+typedef int (*latchkey_curl_socket)(CURL *easy, curl_socket_t socket, int wish, void *context, void *of_socket);
+typedef int (*latchkey_curl_timer)(CURLM *multi, long millis, void *context);
+
+// Gives a multi handle its two callbacks, both with the same context.
+static inline CURLMcode latchkey_curl_multi_set_callbacks(
+    CURLM *multi, void *context, latchkey_curl_socket socket, latchkey_curl_timer timer) {
+  CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+  return code;
+}
+
+// Whether names are resolved by another thread or over sockets of libcurl's own.
+static inline _Bool latchkey_curl_resolves_aside(void) {
+  return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0;
 }
 
 static inline long latchkey_curl_status(CURL *easy) {

@@ -15,6 +15,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
@@ -147,19 +148,37 @@ static inline EVP_PKEY *lk_generate_rsa(size_t bits) {
 
 // Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at. The file may name a public half
 // too, which OpenSSL takes as it is: one of another key would sign what nobody can verify.
+// The key, or nothing where its halves do not belong together.
+static inline EVP_PKEY *lk_if_pair(EVP_PKEY *key) {
+  EVP_PKEY_CTX *check = key ? EVP_PKEY_CTX_new(key, NULL) : NULL;
+  int isPair = check && EVP_PKEY_pairwise_check(check) == 1;
+  EVP_PKEY_CTX_free(check);
+  if (isPair) return key;
+  EVP_PKEY_free(key);
+  return NULL;
+}
+
 static inline EVP_PKEY *lk_private_key_from_pkcs8(const uint8_t *bytes, size_t count) {
   const uint8_t *end = bytes;
   lk_begin();
   PKCS8_PRIV_KEY_INFO *info = count <= LONG_MAX ? d2i_PKCS8_PRIV_KEY_INFO(NULL, &end, (long)count) : NULL;
-  EVP_PKEY *key = info && end == bytes + count ? EVP_PKCS82PKEY(info) : NULL;
+  EVP_PKEY *key = lk_if_pair(info && end == bytes + count ? EVP_PKCS82PKEY(info) : NULL);
   PKCS8_PRIV_KEY_INFO_free(info);
-  EVP_PKEY_CTX *check = key ? EVP_PKEY_CTX_new(key, NULL) : NULL;
-  int isPair = check && EVP_PKEY_pairwise_check(check) == 1;
-  EVP_PKEY_CTX_free(check);
-  if (!isPair) {
-    EVP_PKEY_free(key);
-    key = NULL;
-  }
+  lk_end(key != NULL);
+  return key;
+}
+
+// PEM_read would ask the terminal for a passphrase.
+static inline int lk_no_passphrase(char *text, int most, int writes, void *unused) {
+  (void)text, (void)most, (void)writes, (void)unused;
+  return -1;
+}
+
+static inline EVP_PKEY *lk_private_key_from_pem(const uint8_t *bytes, size_t count) {
+  lk_begin();
+  BIO *source = count <= INT_MAX ? BIO_new_mem_buf(bytes, (int)count) : NULL;
+  EVP_PKEY *key = lk_if_pair(source ? PEM_read_bio_PrivateKey(source, NULL, lk_no_passphrase, NULL) : NULL);
+  BIO_free(source);
   lk_end(key != NULL);
   return key;
 }

@@ -4,3 +4,4 @@
 #include "certificates.h"
 #include "client.h"
 #include "crypto_shim.h"
+#include "derivation.h"

@@ -57,12 +57,16 @@ static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, 
 
 // A key update costs a peer 27 bytes and us as much as a call. AES-GCM wants one after hundreds of gigabytes (RFC 8446
 // 5.5), and a connection lives for an hour: whoever sends more than this has other plans.
-enum { LK_TLS_KEY_UPDATES_MAX = 100 };
+enum { LK_TLS_KEY_UPDATES_MAX = 32 };
 static inline void lk_tls_count_key_update(int written, int version, int type, const void *message, size_t bytes,
                                            SSL *ssl, void *unused) {
   (void)version, (void)unused;
   if (written || type != SSL3_RT_HANDSHAKE || bytes == 0 || *(const uint8_t *)message != SSL3_MT_KEY_UPDATE) return;
-  SSL_set_app_data(ssl, (void *)((intptr_t)SSL_get_app_data(ssl) + 1));
+  intptr_t updates = (intptr_t)SSL_get_app_data(ssl) + 1;
+  SSL_set_app_data(ssl, (void *)updates);
+  // One read takes up as many as its buffer holds, some 600 and milliseconds of work: only at a stream that is said to
+  // have ended does libssl stop between two records.
+  if (updates > LK_TLS_KEY_UPDATES_MAX) SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
 }
 // 1, or 0 where memory lacks.
 static inline int lk_tls_attach(SSL *ssl, int fd) {
@@ -123,6 +127,21 @@ static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
+// For a port that speaks HTTP/1.1: chosen where it is offered, and a client that names no protocol means it.
+static inline int lk_tls_select_http1(SSL *ssl, const unsigned char **out, unsigned char *out_bytes,
+                                      const unsigned char *in, unsigned int in_bytes, void *unused) {
+  (void)ssl;
+  (void)unused;
+  for (unsigned int at = 0; at < in_bytes; at += 1u + in[at]) {
+    if (in[at] == 8 && at + 8 < in_bytes && memcmp(in + at + 1, "http/1.1", 8) == 0) {
+      *out = in + at + 1;
+      *out_bytes = 8;
+      return SSL_TLSEXT_ERR_OK;
+    }
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 // What both ends hold to. 0, or the number of the step that failed.
 static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   ERR_clear_error();
@@ -145,14 +164,14 @@ static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
 }
 
 // Everything of a server but certificates and tickets. 0, or the number of the step that failed.
-static inline int lk_tls_configure(SSL_CTX *context, int tls13_only) {
+static inline int lk_tls_configure(SSL_CTX *context, int tls13_only, int http1) {
   int failed = lk_tls_configure_common(context, tls13_only);
   if (failed) return failed;
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   // Early data could be replayed, and every call here changes something or says who somebody is.
   if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
-  SSL_CTX_set_alpn_select_cb(context, lk_tls_select_alpn, NULL);
-  SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
+  SSL_CTX_set_alpn_select_cb(context, http1 ? lk_tls_select_http1 : lk_tls_select_alpn, NULL);
+  if (!http1) SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
   return 0;
 }
 

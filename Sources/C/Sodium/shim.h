@@ -17,3 +17,8 @@ static inline int lk_argon2id_verify(const char *phc, const uint8_t *password, s
 static inline int lk_argon2id_needs_rehash(const char *phc, uint64_t iterations, size_t memoryKiB) {
   return crypto_pwhash_argon2id_str_needs_rehash(phc, iterations, memoryKiB * 1024);
 }
+
+// Of passwords that another service hashed; libsodium has no Argon2d.
+static inline int lk_argon2i_verify(const char *phc, const uint8_t *password, size_t count) {
+  return crypto_pwhash_argon2i_str_verify(phc, (const char *)password, count);
+}

@@ -24,16 +24,22 @@ package struct CreateAccount: Sendable {
 
   package func callAsFunction(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> SessionGrant {
     if let record = try await environment.recorded(call) { return try await repeated(record, call) }
-    let hash = try await environment.hashNew(request.password, field: "password", call: call)
     var query = Query()
+    let throttle = environment.throttle(.signUps, call: call)
+    throttle.look(into: &query)
+    let admitted = try throttle.admit(try await environment.first(query), now: environment.clock.now())
+    let hash = try await environment.hashNew(request.password, field: "password", call: call)
     query.email = request.email
     query.idempotency = call.idempotency?.key
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
       guard facts.emailOwner == nil else {
-        return .refuse(Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this address."))
+        // Counted like a sign-up: each of these refusals tells whether somebody has an account.
+        return .refuse(
+          Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this address."),
+          writing: Change(admitted.count(at: now)))
       }
-      return create(request, hash: hash, call, now)
+      return create(request, hash: hash, admitted, call, now)
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
@@ -45,7 +51,7 @@ package struct CreateAccount: Sendable {
   private typealias Result = (OpenedSession, AccountState)
 
   private func create(
-    _ request: CreateAccountRequest, hash: String, _ call: CallFacts, _ now: Timestamp
+    _ request: CreateAccountRequest, hash: String, _ admitted: AdmittedAttempt, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     var account = AccountRecord(id: environment.ids.account(), createdAt: now)
     account.email = request.email
@@ -62,7 +68,7 @@ package struct CreateAccount: Sendable {
     ]
     let remembered = call.remember(
       "created", accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
-    return .commit(Change(writes + remembered), (opened, AccountState(account: account)))
+    return .commit(Change(writes + admitted.count(at: now) + remembered), (opened, AccountState(account: account)))
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> SessionGrant {

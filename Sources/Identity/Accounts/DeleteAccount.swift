@@ -24,7 +24,7 @@ package struct DeleteAccount: Sendable {
   static func refusal(_ caller: CallerSession, policy: Policy, now: Timestamp) -> Failure? {
     do {
       if !caller.state.account.anonymous {
-        try SessionCheck.requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis, policy: policy, now: now)
+        try SessionCheck.requireRecentLogin(caller, for: .delete, policy: policy, now: now)
       }
       try SessionCheck.requireSecondFactor(caller)
       return nil

@@ -15,7 +15,7 @@ package struct WaysIn: Hashable, Sendable {
   init(_ record: WaysInRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(WaysIn.password) }
     if policy.emailLinkEnabled, record.emailLink, record.emailProved { methods.append(WaysIn.emailLink) }
-    if record.hasPhoneNumber { methods.append(WaysIn.phone) }
+    if policy.phoneEnabled, record.hasPhoneNumber { methods.append(WaysIn.phone) }
     for providerID in record.providerIDs {
       if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
     }
@@ -52,11 +52,38 @@ package struct WaysIn: Hashable, Sendable {
 }
 
 extension AccountState {
-  package var hasSecondFactor: Bool { !factors.isEmpty }
+  /// Recovery codes stand in for a factor and are none.
+  package var hasSecondFactor: Bool { factors.contains { $0.kind != .recoveryCode } }
+
+  /// Nothing but its address leads to the account, by a password or a mailed link: who has the mailbox may have it
+  /// (section 3.3). Who minted a custom token for it knows its old holder, and would go on letting that one in.
+  var holdsOnlyAddress: Bool {
+    identities.isEmpty && account.phoneNumber == nil && factors.isEmpty && !account.customToken
+  }
 
   package func identity(of providerID: String) -> IdentityRecord? {
     identities.first { $0.key.providerID == providerID }
   }
 
-  package func holds(_ key: IdentityKey) -> Bool { identities.contains { $0.key == key } }
+  package func holds(_ key: IdentityKey) -> Bool {
+    switch key.providerID {
+    case WaysIn.phone: account.phoneNumber == key.subject
+    case WaysIn.emailLink: account.emailLink && account.emailProved && account.email == key.subject
+    default: identities.contains { $0.key == key }
+    }
+  }
+
+  /// A link to a proved address proves its account, whether or not it was ever signed in to by one.
+  func proves(_ key: IdentityKey) -> Bool {
+    guard key.providerID == WaysIn.emailLink else { return holds(key) }
+    return account.emailProved && account.email == key.subject
+  }
+
+  /// Of one provider, and of telephones, an account has one at a time.
+  func holdsOther(than key: IdentityKey) -> Bool {
+    switch key.providerID {
+    case WaysIn.phone: account.phoneNumber.map { $0 != key.subject } ?? false
+    default: identity(of: key.providerID).map { $0.key != key } ?? false
+    }
+  }
 }

@@ -32,7 +32,10 @@ package struct LookupAccount: Reading {
     case .phoneNumber: facts.phoneOwner
     case .identity: facts.identityOwner
     }
-    guard let found else { throw Failure(.accountNotFound) }
+    guard let found else {
+      let merged = facts.closedAccount.map { ["merged_into": $0.survivorID] }
+      throw Failure(.accountNotFound, metadata: merged ?? [:])
+    }
     return found
   }
 }

@@ -33,6 +33,14 @@ struct AccountEdit: Hashable, Sendable {
 extension AccountEdit {
   /// Rows L5 to L7 and L9. Linking by the person's own choice also settles an unlink remembered earlier.
   mutating func link(_ assertion: Assertion, policy: Policy, now: Timestamp) {
+    switch assertion.identity.providerID {
+    case WaysIn.phone: setPhoneNumber(assertion.identity.subject, now: now)
+    case WaysIn.emailLink: addEmailLink(assertion.identity.subject, now: now)
+    default: linkIdentity(assertion, policy: policy, now: now)
+    }
+  }
+
+  private mutating func linkIdentity(_ assertion: Assertion, policy: Policy, now: Timestamp) {
     let account = edited.account
     let record = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
     edited.identities.append(record)
@@ -44,10 +52,10 @@ extension AccountEdit {
     edited.account.anonymous = false
     if account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
     if account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
-    if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion) }
+    if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion, now: now) }
   }
 
-  private mutating func take(_ email: String, of assertion: Assertion) {
+  private mutating func take(_ email: String, of assertion: Assertion, now: Timestamp) {
     let providerID = assertion.identity.providerID
     if edited.account.email == nil {
       edited.account.email = email
@@ -55,7 +63,33 @@ extension AccountEdit {
     }
     guard edited.account.email == email, !edited.account.emailProved, assertion.tier >= .verified else { return }
     edited.account.emailProof = .assertion
+    edited.account.emailProvedAt = now
     edited.account.emailProofProviderID = providerID
+  }
+
+  mutating func setPhoneNumber(_ number: String, now: Timestamp) {
+    edited.account.phoneNumber = number
+    edited.account.phoneNumberSetAt = now
+    edited.account.anonymous = false
+  }
+
+  /// The link proved the mailbox. An address that is another than the account's own is left alone.
+  mutating func addEmailLink(_ email: String, now: Timestamp) {
+    if edited.account.email == nil {
+      edited.account.email = email
+      edited.account.emailSource = WaysIn.password
+    }
+    guard edited.account.email == email else { return }
+    edited.account.emailLink = true
+    edited.account.anonymous = false
+    prove(by: .emailLink, now: now)
+  }
+
+  /// An earlier proof is kept.
+  mutating func prove(by proof: EmailProof, now: Timestamp) {
+    guard !edited.account.emailProved else { return }
+    edited.account.emailProof = proof
+    edited.account.emailProvedAt = now
   }
 
   mutating func noteSignIn(at now: Timestamp, upgradedHash: String?) {
@@ -86,7 +120,10 @@ extension AccountEdit {
 
   mutating func removeEmailLink() { edited.account.emailLink = false }
 
-  mutating func removePhoneNumber() { edited.account.phoneNumber = nil }
+  mutating func removePhoneNumber() {
+    edited.account.phoneNumber = nil
+    edited.account.phoneNumberSetAt = nil
+  }
 
   mutating func unlink(_ identity: IdentityRecord, policy: Policy, now: Timestamp) {
     edited.identities.removeAll { $0.key == identity.key }
@@ -114,8 +151,13 @@ extension AccountEdit {
       }
       return
     }
+    removeAddress()
+  }
+
+  mutating func removeAddress() {
     edited.account.email = nil
     edited.account.emailProof = nil
+    edited.account.emailProvedAt = nil
     edited.account.emailProofProviderID = nil
     edited.account.emailSource = nil
   }

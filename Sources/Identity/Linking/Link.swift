@@ -22,11 +22,15 @@ package struct Link: Sendable {
     case .verified(let proof): verified = proof
     }
     query.identity = verified.assertion?.identity
+    if let identity = query.identity, identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
     query.email = verified.email
+    query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
     query.pending = verified.heldIn
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      var verified = verified
+      verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
       return try decide(verified, caller, facts, call, now)
     }
     switch settled {
@@ -38,10 +42,13 @@ package struct Link: Sendable {
       // would take the place of a good one. The one that the client has stays good beside it.
       var grant = try await environment.repeatSession(sessionID, call: call)
       grant.userInfo = verified.userInfo
+      grant.tokens = verified.tokens
       return .session(grant, alreadyLinked: true)
+    case .decided(.passedAlreadyLinked): throw PendingTable.mismatch("only who shows a factor gets this")
     case .decided(.session(let opened, let state)):
       var grant = try environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
+      grant.tokens = verified.tokens
       return .session(grant, alreadyLinked: false)
     }
   }

@@ -14,6 +14,8 @@ struct LinkFacts: Hashable, Sendable {
   var emailOwner: AccountState?
   /// When the proof was put in a pending row that this call completes (L10).
   var heldSince: Timestamp?
+  /// The call has shown a second factor of the caller's.
+  var factorPassed = false
 }
 
 /// The rows L1 to L12.
@@ -33,9 +35,7 @@ enum LinkDecision: Hashable, Sendable {
     let caller = facts.caller
     if case .assertion(let assertion) = proof {
       let identity = assertion.identity
-      guard policy.enabledProviderIDs.contains(identity.providerID) else {
-        return .refuse(.notEnabled(identity.providerID))
-      }
+      guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
       if caller.state.holds(identity) { return .alreadyLinked }
     }
     if facts.heldSince == nil, !caller.state.account.anonymous {
@@ -46,7 +46,7 @@ enum LinkDecision: Hashable, Sendable {
         return .refuse(error)
       }
     }
-    if caller.lacksSecondFactor { return .secondFactorRequired }
+    if caller.lacksSecondFactor, !facts.factorPassed { return .secondFactorRequired }
     switch proof {
     case .assertion(let assertion): return decide(assertion, facts, policy: policy, now: now)
     case .password(let email, let hash): return decide(email: email, hash: hash, facts, now: now)
@@ -64,12 +64,19 @@ enum LinkDecision: Hashable, Sendable {
       }
       return .credentialInUse(assertion, ownerID: owner.account.id)
     }
-    if state.identity(of: assertion.identity.providerID) != nil {
+    let isMailedLink = assertion.identity.providerID == WaysIn.emailLink
+    if state.holdsOther(than: assertion.identity) {
       return .refuse(
         Failure(.providerAlreadyLinked, hint: "Another identity of this provider is linked; unlink that one first."))
     }
-    if policy.oneAccountPerEmail, let owner = facts.emailOwner, owner.account.id != state.account.id {
+    if policy.oneAccountPerEmail || isMailedLink, let owner = facts.emailOwner,
+      owner.account.id != state.account.id
+    {
       return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
+    }
+    if isMailedLink, let own = state.account.email, own != assertion.email {
+      return .refuse(
+        Failure(.invalidField, field: "credential.email_link.email", hint: "A link goes to the account's own address."))
     }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
       !facts.caller.began(before: since)
@@ -116,6 +123,7 @@ extension AccountState {
     switch providerID {
     case WaysIn.password: account.passwordSetAt.map { $0 < moment } ?? false
     case FirstFactor.customToken.signInProviderID: true
+    case WaysIn.phone: account.phoneNumberSetAt.map { $0 < moment } ?? false
     default: identity(of: providerID).map { $0.linkedAt < moment } ?? false
     }
   }

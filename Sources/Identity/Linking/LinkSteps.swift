@@ -6,6 +6,8 @@ extension Link {
     case session(OpenedSession, AccountState)
     /// L1.
     case alreadyLinked(sessionID: String)
+    /// L1 after a second factor, which the session now has.
+    case passedAlreadyLinked(OpenedSession, AccountState)
     case answer(LinkAnswer)
     case completed(sessionID: String)
   }
@@ -15,21 +17,23 @@ extension Link {
   ) throws -> Step<Result> {
     var row: PendingRecord?
     if verified.heldIn != nil {
-      switch try open(facts.pending, for: caller, call, now) {
+      let record = verified.passed == nil ? facts.pending : facts.alsoPending
+      switch try open(record, for: caller, call, now) {
       case .completed(_, let sessionID): return .answer(.completed(sessionID: sessionID))
       case .held(let record, _):
         guard record.accountID == caller.state.account.id else {
-          return refuse(PendingTable.mismatch("held for another account"), record)
+          return refuse(PendingTable.mismatch("held for another account"), record, verified)
         }
         row = record
       }
     }
-    if facts.tokenSpent { return refuse(.tokenWasSpent, row) }
+    if facts.tokenSpent { return refuse(.tokenWasSpent, row, verified) }
     let linkFacts = LinkFacts(
-      caller: caller, identityOwner: facts.identityOwner, emailOwner: facts.emailOwner, heldSince: row?.createdAt)
+      caller: caller, identityOwner: facts.identityOwner ?? facts.phoneOwner, emailOwner: facts.emailOwner,
+      heldSince: row?.createdAt, factorPassed: verified.passed != nil)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
-    case .refuse(let failure): return refuse(failure, row)
-    case .alreadyLinked: return .answer(.alreadyLinked(sessionID: caller.session.id))
+    case .refuse(let failure): return refuse(failure, row, verified)
+    case .alreadyLinked: return alreadyLinked(verified, caller, call, now)
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
@@ -37,8 +41,24 @@ extension Link {
     }
   }
 
-  private func refuse(_ failure: Failure, _ row: PendingRecord?) -> Step<Result> {
-    .refuse(failure, writing: row.map { Change([.countPendingAttempt($0.digest)]) })
+  private func refuse(_ failure: Failure, _ row: PendingRecord?, _ verified: VerifiedLink) -> Step<Result> {
+    let rows = [row, verified.passed?.row].compactMap(\.self)
+    guard !rows.isEmpty else { return .refuse(failure) }
+    return .refuse(failure, writing: Change(rows.map { .countPendingAttempt($0.digest) }))
+  }
+
+  private func alreadyLinked(
+    _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    guard let passed = verified.passed else { return .answer(.alreadyLinked(sessionID: caller.session.id)) }
+    let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
+    let guarding = [Write.guardSession(id: caller.session.id, at: now)]
+    let writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
+      + [.insertSession(opened.record)]
+    let remembered = call.remember(
+      "already_linked", accountID: caller.state.account.id, sessionID: opened.record.id, policy: environment.policy,
+      now: now)
+    return .commit(Change(writes + remembered), .passedAlreadyLinked(opened, caller.state))
   }
 
   private func inUse(
@@ -48,13 +68,11 @@ extension Link {
     let held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
     let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
     let inUse = CredentialInUse(
-      email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt)
-    return .commit(
-      Change([
-        .guardSession(id: caller.session.id, at: now),
-        .insertPending(pending.record, limits: environment.policy.pendingLimits),
-      ]),
-      .answer(.credentialInUse(inUse)))
+      email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt, tokens: verified.tokens)
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now)
+    writes.append(.insertPending(pending.record, limits: environment.policy.pendingLimits))
+    if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
+    return .commit(Change(writes), .answer(.credentialInUse(inUse)))
   }
 
   /// Holds what was to be linked until the factor has passed; nothing else is written.
@@ -75,9 +93,10 @@ extension Link {
     held.completing = row?.digest
     held.sessionID = caller.session.id
     let (write, required) = environment.holdForSecondFactor(
-      held, caller.state, userInfo: verified.userInfo, call: call, now: now)
+      held, caller.state, userInfo: verified.userInfo, tokens: verified.tokens, call: call, now: now)
     return .commit(
-      Change([.guardSession(id: caller.session.id, at: now), write]), .answer(.secondFactorRequired(required)))
+      Change([.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now) + [write]),
+      .answer(.secondFactorRequired(required)))
   }
 
   /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an
@@ -93,12 +112,14 @@ extension Link {
     if caller.state.account.anonymous {
       opened = environment.openSession(accountID: accountID, by: first, call: call, now: now)
     } else {
-      opened = environment.continueSession(caller.session, call: call, now: now)
+      opened = environment.continueSession(caller.session, passing: verified.passed?.factor, call: call, now: now)
       opened.record.signInProviderID = first.signInProviderID
       opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
     }
     let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
+    if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
+    writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
     if let row {
       writes.append(
         .completePending(
@@ -109,6 +130,8 @@ extension Link {
     }
     writes.append(.insertSession(opened.record))
     writes.append(environment.audit(note, call: call, now: now))
+    writes += environment.notices(
+      .linked, of: edit, values: ["provider_id": first.signInProviderID], now: now)
     writes += call.remember(
       "linked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
     return .commit(Change(writes), .session(opened, edit.state))

@@ -2,7 +2,7 @@ import Store
 
 /// Proves the same person again, for what needs a recent login. Never creates, never touches another account.
 package struct Reauthenticate: Sendable {
-  private let environment: Environment
+  let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
@@ -13,34 +13,43 @@ package struct Reauthenticate: Sendable {
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
+    let throttle = throttle(request.credential, call)
+    throttle?.look(into: &query)
     let facts = try await environment.first(query)
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
-    let verified = try await verify(request.credential, for: before.state.account, call)
+    let admitted = try throttle?.admit(facts, now: environment.clock.now())
+    let verified = try await verify(request.credential, for: before.state.account, admitted, call)
     query.spentToken = verified.held.singleUse?.digest
+    query.code = verified.code?.digest
     let later = try await environment.load(query)
     let settled = try await environment.settle(query, later, call: call) { facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      var verified = verified
+      verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
       switch ReauthenticateDecision.decide(verified.proof, caller, tokenSpent: facts.tokenSpent, now: now) {
       case .refuse(let failure):
         return .refuse(failure)
       case .secondFactorRequired:
         return hold(verified, caller, call, now)
       case .session(let edit):
-        return open(verified, edit, caller, call, now)
+        let accountID = caller.state.account.id
+        let settled = (verified.code?.spend(for: accountID, now: now) ?? []) + (verified.admitted?.reset(at: now) ?? [])
+        return open(verified.held, edit, caller, settled: settled, call, now).map(Result.session)
       }
     }
     switch settled {
     case .decided(.secondFactor(let required)): return .secondFactorRequired(required)
-    case .decided(.session(let opened, let state)):
+    case .decided(.session(let (opened, state))):
       var grant = try environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
+      grant.tokens = verified.tokens
       return .session(grant)
     case .repeated: throw Failure(.idempotencyKeyReused, debug: "reauthentication takes no key")
     }
   }
 
   private enum Result {
-    case session(OpenedSession, AccountState)
+    case session((OpenedSession, AccountState))
     case secondFactor(SecondFactorRequired)
   }
 
@@ -49,25 +58,37 @@ package struct Reauthenticate: Sendable {
   ) -> Step<Result> {
     var held = verified.held
     held.sessionID = caller.session.id
+    if let failure = caller.state.refusal(ofFirstFactor: held.firstFactor.signInProviderID) { return .refuse(failure) }
     let (write, required) = environment.holdForSecondFactor(
-      held, caller.state, userInfo: verified.userInfo, call: call, now: now)
-    return .commit(Change([.guardSession(id: caller.session.id, at: now), write]), .secondFactor(required))
+      held, caller.state, userInfo: verified.userInfo, tokens: verified.tokens, call: call, now: now)
+    let settled = (verified.code?.spend(now: now) ?? []) + (verified.admitted?.reset(at: now) ?? [])
+    return .commit(
+      Change([.guardSession(id: caller.session.id, at: now)] + settled + [write]), .secondFactor(required))
   }
 
   /// A login of its own: a new session with its own id and `auth_time` now (check 99). The one that it was made in
   /// stays as it was: other windows of the same person still hold its tokens, and being told UNAUTHENTICATED signs them
   /// out.
-  private func open(
-    _ verified: Verified, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
-  ) -> Step<Result> {
+  func open(
+    _ held: HeldAssertion, _ edit: AccountEdit, _ caller: CallerSession, passed: PassedFactor? = nil,
+    settled: [Write] = [], _ call: CallFacts, _ now: Timestamp
+  ) -> Step<(OpenedSession, AccountState)> {
+    let accountID = caller.state.account.id
     let opened = environment.openSession(
-      accountID: caller.state.account.id, by: verified.held.firstFactor, call: call, now: now)
+      accountID: accountID, by: held.firstFactor, secondFactor: passed?.factor, call: call, now: now)
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
-    if let singleUse = verified.held.singleUse {
+    writes += settled
+    if let passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
+    if let singleUse = held.singleUse {
       writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
     }
     writes.append(.insertSession(opened.record))
-    return .commit(Change(writes), .session(opened, edit.state))
+    writes += call.remember(
+      "reauthenticated", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
+    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
+    let note = AuditNote(.reauthenticated, accountID: accountID, details: details)
+    writes.append(environment.audit(note, call: call, now: now))
+    return .commit(Change(writes), (opened, edit.state))
   }
 }
 
@@ -80,25 +101,39 @@ extension Reauthenticate {
     var held: HeldAssertion
     /// What the provider says of the person, to be told in the answer.
     var userInfo: UserInfo?
+    var tokens: ProviderTokens?
+    /// Of a password.
+    var admitted: AdmittedAttempt?
+    var code: ProvedCode?
+  }
+
+  /// The same counts as a sign-in's: a session is no place to go on guessing.
+  private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
+    guard case .password(let email, _) = credential else { return nil }
+    return environment.throttle(.passwordFailures, of: email, call: call)
   }
 
   private func verify(
-    _ credential: Credential, for account: AccountRecord, _ call: CallFacts
+    _ credential: Credential, for account: AccountRecord, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> Verified {
     switch credential {
     case .password(let email, let password):
-      let proof = try await verify(email: email, password: password, for: account, call)
-      return verified(proof, by: .password, email: email, subject: account.id)
+      let proof = try await verify(email: email, password: password, for: account, admitted, call)
+      var verified = verified(proof, by: .password, email: email, subject: account.id)
+      if case .password(_, let upgradedHash) = proof { verified.held.passwordHash = upgradedHash }
+      verified.admitted = admitted
+      return verified
     case .providerToken(let token):
-      let verified = try await environment.verify(token)
-      let first = FirstFactor.provider(verified.assertion.identity.providerID)
-      var held = HeldAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
-      held.intent = .reauthenticate
-      return Verified(
-        proof: .assertion(verified.assertion), held: held, userInfo: UserInfo(verified.assertion))
+      return verified(try await environment.verify(token))
+    case .authorizationResponse(let response):
+      return verified(try await environment.verify(response, ending: .reauthenticate, account: account.id, call))
     case .customToken(let text):
       let token = try environment.verify(customToken: text)
       return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
+    case .phoneCode(let verificationID, let digits):
+      return try await verified(.phone(verificationID: verificationID, digits: digits), of: account, call)
+    case .emailLink(let email, let code):
+      return try await verified(.emailLink(email: email, code: code), of: account, call)
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
     case .pendingToken:
@@ -109,13 +144,34 @@ extension Reauthenticate {
   /// Another address than the account's own resolves to somebody else, whoever that is and whatever the password: no
   /// stranger's password is tried here.
   private func verify(
-    email: String, password: String, for account: AccountRecord, _ call: CallFacts
+    email: String, password: String, for account: AccountRecord, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> ReauthenticationProof {
     guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
     let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
-    guard check.matches else { throw Failure.wrongPassword }
+    guard check.matches else {
+      if let admitted { try await environment.count(admitted, call: call) }
+      throw Failure.wrongPassword
+    }
     return .password(setAt: account.passwordSetAt, upgradedHash: check.upgradedHash)
+  }
+
+  private func verified(
+    _ code: PresentedCode, of account: AccountRecord, _ call: CallFacts
+  ) async throws -> Verified {
+    let proved = try await environment.prove(code, ending: .reauthenticate, account: account.id, call)
+    var held = HeldAssertion(proved.assertion, firstFactor: proved.firstFactor)
+    held.intent = .reauthenticate
+    return Verified(proof: .assertion(proved.assertion), held: held, code: proved)
+  }
+
+  private func verified(_ credential: VerifiedCredential) -> Verified {
+    let assertion = credential.assertion
+    let first = FirstFactor.provider(assertion.identity.providerID)
+    var held = HeldAssertion(assertion, firstFactor: first, singleUse: credential.singleUse)
+    held.intent = .reauthenticate
+    return Verified(
+      proof: .assertion(assertion), held: held, userInfo: UserInfo(assertion), tokens: credential.tokens)
   }
 
   private func verified(

@@ -17,14 +17,15 @@ enum ReauthenticateDecision: Hashable, Sendable {
   static let mismatch = Failure(.userMismatch, field: "credential", hint: "It is not one of this account's.")
 
   static func decide(
-    _ proof: ReauthenticationProof, _ caller: CallerSession, tokenSpent: Bool, now: Timestamp
+    _ proof: ReauthenticationProof, _ caller: CallerSession, tokenSpent: Bool, factorPassed: Bool = false,
+    now: Timestamp
   ) -> ReauthenticateDecision {
     let account = caller.state.account
     var edit = AccountEdit(caller.state)
     var upgradedHash: String?
     switch proof {
     case .assertion(let assertion):
-      guard caller.state.holds(assertion.identity) else { return .refuse(mismatch) }
+      guard caller.state.proves(assertion.identity) else { return .refuse(mismatch) }
     case .password(let setAt, let upgraded):
       guard account.passwordHash != nil, account.passwordSetAt == setAt else {
         return .refuse(.wrongPassword)
@@ -36,7 +37,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
       edit.edited.account.customToken = true
     }
     if tokenSpent { return .refuse(.tokenWasSpent) }
-    if caller.state.hasSecondFactor { return .secondFactorRequired }
+    if caller.state.hasSecondFactor, !factorPassed { return .secondFactorRequired }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return .session(edit)
   }

@@ -24,7 +24,7 @@ enum UnlinkDecision: Hashable, Sendable {
     let rest = WaysIn(edit.state, policy)
     if rest.isEmpty { return .refuse(lastMethod(providerID, policy)) }
     do {
-      try SessionCheck.requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis, policy: policy, now: now)
+      try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
     } catch {
       return .refuse(error)
@@ -36,6 +36,7 @@ enum UnlinkDecision: Hashable, Sendable {
   private static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
     var addable = policy.passwordEnabled ? [WaysIn.password] : []
     if policy.emailLinkEnabled { addable.append(WaysIn.emailLink) }
+    if policy.phoneEnabled { addable.append(WaysIn.phone) }
     addable += policy.enabledProviderIDs.sorted()
     addable.removeAll { $0 == providerID }
     return Failure(

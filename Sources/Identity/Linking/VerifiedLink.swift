@@ -4,10 +4,21 @@ import Store
 struct VerifiedLink: Sendable {
   var proof: LinkProof
   var singleUse: SingleUse?
+  /// The tokens of the provider whose credential this call presents.
+  var tokens: ProviderTokens?
   /// The pending row that held the assertion.
   var heldIn: Digest?
+  /// The second factor that this call has shown.
+  var passed: PassedFactor?
+  /// The code that proves the assertion.
+  var code: ProvedCode?
 
   var assertion: Assertion? { if case .assertion(let assertion) = proof { assertion } else { nil } }
+
+  /// Uses up the code, where one was presented: what it proved is linked now, or held by another row.
+  func spentCode(for accountID: String = "", sessionID: String = "", _ now: Timestamp) -> [Write] {
+    code?.spend(for: accountID, sessionID: sessionID, now: now) ?? []
+  }
 
   var email: String? {
     switch proof {
@@ -24,8 +35,24 @@ struct VerifiedLink: Sendable {
     }
   }
 
+  init(proof: LinkProof, singleUse: SingleUse? = nil, heldIn: Digest? = nil) {
+    self.proof = proof
+    self.singleUse = singleUse
+    self.heldIn = heldIn
+  }
+
+  init(_ verified: VerifiedCredential) {
+    self.init(proof: .assertion(verified.assertion), singleUse: verified.singleUse)
+    tokens = verified.tokens
+  }
+
+  init(_ code: ProvedCode) {
+    self.init(proof: .assertion(code.assertion))
+    self.code = code
+  }
+
   var userInfo: UserInfo? {
-    assertion.map { UserInfo($0) }
+    code == nil ? assertion.map { UserInfo($0) } : nil
   }
 }
 
@@ -41,16 +68,29 @@ extension Link {
   ) async throws -> Verification {
     switch credential {
     case .providerToken(let token):
-      let verified = try await environment.verify(token)
-      return .verified(VerifiedLink(proof: .assertion(verified.assertion), singleUse: verified.singleUse))
+      return .verified(VerifiedLink(try await environment.verify(token)))
+    case .authorizationResponse(let response):
+      let accountID = caller.state.account.id
+      return .verified(
+        VerifiedLink(try await environment.verify(response, ending: .link, account: accountID, call)))
     case .password(let email, let password):
       let hash = try await environment.hashNew(password, field: "credential.password.password", call: call)
       return .verified(VerifiedLink(proof: .password(email: email, hash: hash)))
+    case .phoneCode(let verificationID, let digits):
+      return .verified(try await verify(.phone(verificationID: verificationID, digits: digits), for: caller, call))
+    case .emailLink(let email, let code):
+      return .verified(try await verify(.emailLink(email: email, code: code), for: caller, call))
     case .pendingToken(let handle):
       return try await verify(handle: handle, for: caller, call)
     case .customToken, .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "This kind of credential cannot be linked.")
     }
+  }
+
+  private func verify(
+    _ code: PresentedCode, for caller: CallerSession, _ call: CallFacts
+  ) async throws -> VerifiedLink {
+    VerifiedLink(try await environment.prove(code, ending: .link, account: caller.state.account.id, call))
   }
 
   /// Reads what the row holds. What is fixed about a row is sealed, so that only its state is looked at again later.

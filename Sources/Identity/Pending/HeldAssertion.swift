@@ -29,6 +29,8 @@ package struct HeldAssertion: Hashable, Sendable {
   package var completing: Digest?
   package var existingOnly = false
   package var claimAddress = false
+  /// The code that was sent for this call, where its second factor is a telephone.
+  package var sentCode: SentCode?
 
   package init(_ assertion: Assertion, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
     self.assertion = assertion
@@ -40,11 +42,13 @@ package struct HeldAssertion: Hashable, Sendable {
 // MARK: the bytes under the seal
 
 extension HeldAssertion {
+  /// With and without a sent code at the end; what a version of before wrote is read as well.
   private static let format: UInt8 = 1
+  private static let formatWithCode: UInt8 = 2
 
   package var packed: [UInt8] {
     var packer = Packer()
-    packer.append(HeldAssertion.format)
+    packer.append(sentCode == nil ? HeldAssertion.format : HeldAssertion.formatWithCode)
     packer.append(intent.rawValue)
     packer.append(assertion.identity.providerID)
     packer.append(assertion.identity.subject)
@@ -65,18 +69,27 @@ extension HeldAssertion {
     packer.append(completing?.bytes)
     packer.append(UInt8(existingOnly ? 1 : 0))
     packer.append(UInt8(claimAddress ? 1 : 0))
+    if let sentCode { packer.append(sentCode.packed) }
     return packer.bytes
   }
 
   package init?(packed: [UInt8]) {
     var unpacker = Unpacker(packed)
-    guard unpacker.byte() == HeldAssertion.format, let intent = unpacker.byte().flatMap(Intent.init(rawValue:)),
+    let format = unpacker.byte()
+    guard format == HeldAssertion.format || format == HeldAssertion.formatWithCode,
+      let intent = unpacker.byte().flatMap(Intent.init(rawValue:)),
       let assertion = unpacker.assertion(), let firstFactor = unpacker.firstFactor(),
       let spent = unpacker.optionalDigest(), let spentUntilMillis = unpacker.number(),
       let sessionID = unpacker.optionalText(), let passwordHash = unpacker.optionalText(),
       let completing = unpacker.optionalDigest(), let existingOnly = unpacker.flag(),
-      let claimAddress = unpacker.flag(), unpacker.isAtEnd, spent != nil || spentUntilMillis == 0
+      let claimAddress = unpacker.flag(), spent != nil || spentUntilMillis == 0
     else { return nil }
+    var sent: SentCode?
+    if format == HeldAssertion.formatWithCode {
+      guard let code = unpacker.field().flatMap(SentCode.init(packed:)) else { return nil }
+      sent = code
+    }
+    guard unpacker.isAtEnd else { return nil }
     self.init(assertion, firstFactor: firstFactor)
     self.intent = intent
     singleUse = spent.map { SingleUse(digest: $0, expiresAt: Timestamp(millis: spentUntilMillis)) }
@@ -85,6 +98,7 @@ extension HeldAssertion {
     self.completing = completing
     self.existingOnly = existingOnly
     self.claimAddress = claimAddress
+    sentCode = sent
   }
 }
 

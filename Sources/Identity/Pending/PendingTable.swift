@@ -1,3 +1,4 @@
+import Encodings
 package import Store
 
 /// A row that is not yet written, with the handle that only its client ever gets.
@@ -17,13 +18,22 @@ extension Environment {
   package func hold(
     _ held: HeldAssertion, purpose: PendingPurpose, accountID: String, call: CallFacts, now: Timestamp
   ) -> NewPending {
+    newPending(
+      held.packed, purpose: purpose, identity: held.assertion.identity, email: held.assertion.email,
+      tier: held.assertion.tier, accountID: accountID, lifetimeMillis: policy.pendingLifetimeMillis, call: call,
+      now: now)
+  }
+
+  func newPending(
+    _ plaintext: [UInt8], purpose: PendingPurpose, identity: IdentityKey, email: String? = nil,
+    tier: TrustTier = .unverified, accountID: String, lifetimeMillis: Int64, call: CallFacts, now: Timestamp
+  ) -> NewPending {
     let secret = randomness.bytes(PendingTable.handleBytes)
     var record = PendingRecord(
-      digest: cryptography.sha256(secret), purpose: purpose, identity: held.assertion.identity,
-      email: held.assertion.email, tier: held.assertion.tier, accountID: accountID, caller: call.caller,
-      binding: call.binding, attemptID: ids.attempt(), sealed: [], createdAt: now,
-      expiresAt: now.adding(millis: policy.pendingLifetimeMillis), attemptsLeft: policy.pendingAttemptsMax)
-    record.sealed = cryptography.seal(held.packed, context: PendingTable.context(of: record))
+      digest: cryptography.sha256(secret), purpose: purpose, identity: identity, email: email, tier: tier,
+      accountID: accountID, caller: call.caller, binding: call.binding, attemptID: ids.attempt(), sealed: [],
+      createdAt: now, expiresAt: now.adding(millis: lifetimeMillis), attemptsLeft: policy.pendingAttemptsMax)
+    record.sealed = cryptography.seal(plaintext, context: PendingTable.context(of: record))
     return NewPending(handle: Base64URL.encode(secret), record: record)
   }
 
@@ -45,7 +55,9 @@ extension Environment {
     guard let record else { throw PendingTable.mismatch("unknown handle") }
     guard record.caller == call.caller else { throw PendingTable.mismatch("another caller's handle") }
     guard record.binding == call.binding else { throw PendingTable.mismatch("handle of another binding") }
-    guard record.purpose == purpose else { throw PendingTable.mismatch("handle for \(record.purpose.rawValue)") }
+    guard record.purpose == purpose, purpose.holdsAssertion else {
+      throw PendingTable.mismatch("handle for \(record.purpose.rawValue)")
+    }
     guard now < record.expiresAt else {
       throw Failure(.pendingCredentialExpired, hint: "Sign in with the provider again.")
     }

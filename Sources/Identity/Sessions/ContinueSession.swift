@@ -2,13 +2,20 @@ import Store
 
 extension Environment {
   /// A session for the same login as `old`, with a new id and a new refresh token: after what it may do has changed
-  /// (check 99). Nothing was proved anew, so neither `auth_time` nor the absolute end moves.
-  func continueSession(_ old: SessionRecord, call: CallFacts, now: Timestamp) -> OpenedSession {
+  /// (check 99). Nothing was proved anew, so `auth_time` stays, and the absolute end never moves away; a factor that is
+  /// passed now brings both ends nearer (check 92).
+  func continueSession(
+    _ old: SessionRecord, passing factor: FactorRecord? = nil, call: CallFacts, now: Timestamp
+  ) -> OpenedSession {
     let first = FirstFactor(signInProviderID: old.signInProviderID, methods: old.methods, claimsJSON: old.claimsJSON)
-    var opened = openSession(
-      accountID: old.accountID, by: first, secondFactor: old.secondFactor, call: call, now: now)
+    var opened = openSession(accountID: old.accountID, by: first, call: call, now: now)
+    opened.record.secondFactor = old.secondFactor
+    opened.record.secondFactorID = old.secondFactorID
     opened.record.authTime = old.authTime
-    opened.record.expiresAt = old.expiresAt
+    if let factor { opened.record.pass(factor) }
+    let limits = policy.sessionLimits(secondFactor: opened.record.secondFactor)
+    opened.record.idleExpiresAt = now.adding(millis: limits.idleMillis)
+    opened.record.expiresAt = min(old.expiresAt, now.adding(millis: limits.absoluteMillis))
     return opened
   }
 }

@@ -19,8 +19,14 @@ package struct FirstFactor: Hashable, Sendable {
   package static func customToken(_ token: CustomToken) -> FirstFactor {
     FirstFactor(signInProviderID: "custom", methods: ["custom"], claimsJSON: token.claimsJSON)
   }
+  package static let phone = FirstFactor(signInProviderID: WaysIn.phone, methods: ["sms"])
+  package static let emailLink = FirstFactor(signInProviderID: WaysIn.emailLink, methods: ["email"])
   package static func provider(_ providerID: String) -> FirstFactor {
-    FirstFactor(signInProviderID: providerID, methods: ["fed"])
+    switch providerID {
+    case WaysIn.phone: .phone
+    case WaysIn.emailLink: .emailLink
+    default: FirstFactor(signInProviderID: providerID, methods: ["fed"])
+    }
   }
 }
 
@@ -32,15 +38,16 @@ package struct OpenedSession: Hashable, Sendable {
 
 extension Environment {
   package func openSession(
-    accountID: String, by first: FirstFactor, secondFactor: String? = nil, call: CallFacts, now: Timestamp
+    accountID: String, by first: FirstFactor, secondFactor: FactorRecord? = nil, call: CallFacts, now: Timestamp
   ) -> OpenedSession {
     let id = ids.session(at: now)
     let token = RefreshToken(sessionID: id, secret: randomness.bytes(RefreshToken.secretBytes))
+    let limits = policy.sessionLimits(secondFactor: secondFactor?.kind.rawValue)
     var record = SessionRecord(
       id: id, accountID: accountID, caller: call.caller, refreshDigest: token.digest(cryptography), authTime: now,
-      signInProviderID: first.signInProviderID, methods: first.methods, secondFactor: secondFactor,
-      audience: call.audience, createdAt: now, idleExpiresAt: now.adding(millis: policy.sessionIdleMillis),
-      expiresAt: now.adding(millis: policy.sessionAbsoluteMillis))
+      signInProviderID: first.signInProviderID, methods: first.methods, audience: call.audience, createdAt: now,
+      idleExpiresAt: now.adding(millis: limits.idleMillis), expiresAt: now.adding(millis: limits.absoluteMillis))
+    if let secondFactor { record.pass(secondFactor) }
     record.claimsJSON = first.claimsJSON
     record.ipAddress = call.ipAddress
     record.userAgent = call.userAgent
@@ -61,17 +68,21 @@ extension Environment {
   /// What an ID token of this session says now: the account as it is, the login as it was.
   package func claims(for session: SessionRecord, _ state: AccountState, now: Timestamp) -> IDToken {
     let account = state.account
+    let lifetimeMillis = policy.idTokenLifetimeMillis(of: session)
+    let passed = state.passedFactor(of: session)
     var token = IDToken(
       accountID: account.id, audience: session.audience, sessionID: session.id, issuedAt: now,
-      expiresAt: min(now.adding(millis: policy.idTokenLifetimeMillis), session.expiresAt), authTime: session.authTime,
-      methods: session.methods, signInProviderID: session.signInProviderID)
+      expiresAt: min(now.adding(millis: lifetimeMillis), session.expiresAt), authTime: session.authTime,
+      methods: passed == nil ? session.firstFactorMethods : session.methods,
+      signInProviderID: session.signInProviderID)
     token.email = account.email
     token.emailVerified = account.emailProved
     token.phoneNumber = account.phoneNumber
     token.name = account.displayName.isEmpty ? nil : account.displayName
     token.picture = account.photoURL.isEmpty ? nil : account.photoURL
     token.identities = state.identities.map(\.key)
-    token.signInSecondFactor = session.secondFactor
+    // One that was withdrawn since, perhaps because somebody else has it, vouches for nobody any more.
+    token.signInSecondFactor = passed?.kind.rawValue
     token.customClaimsJSON = account.customClaimsJSON
     token.sessionClaimsJSON = session.claimsJSON
     return token

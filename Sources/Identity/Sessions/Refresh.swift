@@ -39,7 +39,8 @@ package struct Refresh: Sendable {
   /// `auth_time` stays: a refresh is no login (check 87).
   private func rotate(to token: RefreshToken, _ live: CallerSession, _ now: Timestamp) -> Step<Result> {
     var next = live
-    next.session.idleExpiresAt = now.adding(millis: environment.policy.sessionIdleMillis)
+    next.session.idleExpiresAt = now.adding(
+      millis: environment.policy.sessionLimits(secondFactor: next.session.secondFactor).idleMillis)
     let change = Change([
       .rotateSession(
         id: live.session.id, from: live.session.refreshDigest, to: token.digest(environment.cryptography), at: now,

@@ -1,3 +1,4 @@
+import Encodings
 package import Store
 
 /// A refresh token: `<session id>.<base64url of a 32-byte secret and a 16-byte tag>`.
@@ -20,7 +21,7 @@ package struct RefreshToken: Hashable, Sendable {
   /// nil: not made here. 48 bytes fill 64 letters, so every letter counts.
   package init?(_ text: String, _ cryptography: any Cryptography) {
     guard let dot = text.utf8.firstIndex(of: UInt8(ascii: ".")),
-      let bytes = Base64URL.decode(text[text.utf8.index(after: dot)...]),
+      let bytes = Base64URL.decode(String(text[text.utf8.index(after: dot)...])),
       bytes.count == RefreshToken.secretBytes + RefreshToken.tagBytes
     else { return nil }
     let token = RefreshToken(sessionID: String(text[..<dot]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))

@@ -38,6 +38,23 @@ extension Environment {
     return try call.recorded(in: try await first(query), at: clock.now())
   }
 
+  /// The same for a call whose credential could be guessed at. Blocked ones get no answer, and another request under
+  /// the same key is a failed attempt: or each guess could be compared with the request that the record was made for.
+  package func recorded(_ call: CallFacts, _ throttle: Throttle) async throws -> IdempotencyRecord? {
+    guard let idempotency = call.idempotency else { return nil }
+    var query = Query()
+    query.idempotency = idempotency.key
+    throttle.look(into: &query)
+    let facts = try await first(query)
+    let admitted = try throttle.admit(facts, now: clock.now())
+    do {
+      return try call.recorded(in: facts, at: clock.now())
+    } catch let failure as Failure {
+      try await count(admitted, call: call)
+      throw failure
+    }
+  }
+
   package func repeatSession(of record: IdempotencyRecord, call: CallFacts) async throws -> SessionGrant {
     guard let sessionID = record.sessionID else { throw Failure(.tokenRevoked, debug: "the record names no session") }
     return try await repeatSession(sessionID, call: call)
@@ -78,7 +95,8 @@ extension Environment {
     }
     let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)
     session.refreshDigest = next.digest(cryptography)
-    session.idleExpiresAt = now.adding(millis: policy.sessionIdleMillis)
+    session.idleExpiresAt = now.adding(
+      millis: policy.sessionLimits(secondFactor: session.secondFactor).idleMillis)
     let change = Change([
       .rotateSession(
         id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt)

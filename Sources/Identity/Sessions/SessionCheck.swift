@@ -5,8 +5,8 @@ package struct CallerSession: Hashable, Sendable {
   package var session: SessionRecord
   package var state: AccountState
 
-  /// The account has a second factor and this session never showed it.
-  package var lacksSecondFactor: Bool { state.hasSecondFactor && session.secondFactor == nil }
+  /// The account has a second factor, and this session showed none that it still has.
+  package var lacksSecondFactor: Bool { state.hasSecondFactor && state.passedFactor(of: session) == nil }
 }
 
 /// Step 3 of every call with an `id_token`, and what sensitive operations ask of the session.
@@ -49,6 +49,12 @@ package enum SessionCheck {
         "max_age_seconds": String(maxAgeMillis / 1000),
         "methods": WaysIn(caller.state, policy).methods.joined(separator: ","),
       ])
+  }
+
+  package static func requireRecentLogin(
+    _ caller: CallerSession, for operation: SensitiveOperation, policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    try requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis(for: operation), policy: policy, now: now)
   }
 
   package static func requireSecondFactor(_ caller: CallerSession) throws(Failure) {

@@ -21,7 +21,11 @@ package struct SignOut: Sendable {
       if case .refreshToken = request, session.caller != call.caller {
         return .refuse(Failure(.invalidRefreshToken, debug: "another caller's refresh token"))
       }
-      return .commit(Change([.closeSession(id: session.id, at: now, reason: "signed_out")]), ())
+      let note = AuditNote(.signedOut, accountID: session.accountID, details: ["session_id": session.id])
+      let change = Change([
+        .closeSession(id: session.id, at: now, reason: "signed_out"), environment.audit(note, call: call, now: now),
+      ])
+      return .commit(change, ())
     }
   }
 

@@ -5,12 +5,15 @@ enum ProvedWayIn: Hashable, Sendable {
   case password(CheckedPassword)
   case identity(Assertion)
   case customToken(CustomToken)
+  /// A number or an address, proved by a code that was sent there.
+  case code(Assertion)
 
   var providerID: String {
     switch self {
     case .password: WaysIn.password
     case .identity(let assertion): assertion.identity.providerID
     case .customToken: FirstFactor.customToken.signInProviderID
+    case .code(let assertion): assertion.identity.providerID
     }
   }
 }
@@ -19,6 +22,8 @@ enum ProvedWayIn: Hashable, Sendable {
 /// transaction. Resolves only by a way in that this account already has; never creates, reclaims or links on its own.
 struct CompletionDecision: Sendable {
   var way: ProvedWayIn
+  /// The account whose second factor this call has shown.
+  var passedFor: String?
   var policy: Policy
   var now: Timestamp
 
@@ -28,10 +33,8 @@ struct CompletionDecision: Sendable {
     if let other = resolve(to: owner) { return other }
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }
     let identity = held.assertion.identity
-    guard policy.enabledProviderIDs.contains(identity.providerID) else {
-      return .refuse(.notEnabled(identity.providerID))
-    }
-    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
+    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     if let identityOwner = facts.identityOwner {
       guard identityOwner.account.id == owner.account.id else {
         return .refuse(PendingTable.mismatch("the identity has become another account's"))
@@ -48,6 +51,11 @@ struct CompletionDecision: Sendable {
     if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))
     }
+    if case .code(let proof) = way, !owner.proves(proof.identity), !owner.hasSecondFactor {
+      // The mailbox's holder, and an account that never proved it: the one way of a completion to take over.
+      let takeover = Takeover(assertion: proof, policy: policy, now: now, completing: row.digest)
+      return .open(takeover.reclaim(owner, linking: held.assertion))
+    }
     return .open(open(owner, linking: held.assertion))
   }
 
@@ -63,8 +71,17 @@ struct CompletionDecision: Sendable {
     case .customToken(let token):
       guard token.accountID == owner.account.id else { return .refuse(otherAccount) }
       if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
+    case .code(let proof):
+      guard owner.proves(proof.identity) || mayTakeOver(owner, proof) else { return .refuse(otherAccount) }
     }
     return owner.account.disabled ? .refuse(.userIsDisabled) : nil
+  }
+
+  /// An e-mail link on an account that never proved the address: by reclaim, or behind its second factor, which then
+  /// guards everything.
+  private func mayTakeOver(_ owner: AccountState, _ proof: Assertion) -> Bool {
+    proof.identity.providerID == WaysIn.emailLink && owner.account.email == proof.identity.subject
+      && (owner.hasSecondFactor || (owner.holdsOnlyAddress && policy.reclaim != .refuse))
   }
 
   private var otherAccount: Failure { PendingTable.mismatch("held for another account than the credential proves") }
@@ -82,6 +99,7 @@ struct CompletionDecision: Sendable {
     case .password(let password): upgradedHash = password.check.upgradedHash
     case .identity(let own): edit.refresh(own)
     case .customToken: edit.edited.account.customToken = true
+    case .code(let proof): if !owner.holds(proof.identity) { edit.link(proof, policy: policy, now: now) }
     }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return Opening(state: edit.state, writes: edit.signInWrites, notes: notes)

@@ -13,10 +13,12 @@ struct CheckedPassword: Hashable, Sendable {
 /// The credentials of 3.4 that meet no conflict.
 enum CredentialDecision {
   /// Unknown, without password, wrong: one answer. Disabled is told only to who knows the password.
-  static func decide(_ password: CheckedPassword, _ facts: Facts, now: Timestamp) -> SignInDecision {
+  static func decide(
+    _ password: CheckedPassword, _ facts: Facts, passedFor: String? = nil, now: Timestamp
+  ) -> SignInDecision {
     guard password.isOf(facts.emailOwner?.account) else { return .checkAgain }
     guard password.check.matches, let owner = facts.emailOwner else { return .refuse(.wrongPassword) }
-    return signIn(owner, upgradedHash: password.check.upgradedHash, now: now)
+    return signIn(owner, upgradedHash: password.check.upgradedHash, passedFor: passedFor, now: now)
   }
 
   static func decideAnonymous(newAccountID: String, existingOnly: Bool, now: Timestamp) -> SignInDecision {
@@ -26,25 +28,27 @@ enum CredentialDecision {
     return .open(create(account, by: .anonymous, now: now))
   }
 
-  /// The token names the account; an unknown one is created under that name.
+  /// The token names the account; an unknown one is created under that name, but never a second time under that of an
+  /// account which a merge closed.
   static func decide(
-    _ token: CustomToken, _ facts: Facts, existingOnly: Bool, now: Timestamp
+    _ token: CustomToken, _ facts: Facts, existingOnly: Bool, passedFor: String? = nil, now: Timestamp
   ) -> SignInDecision {
     guard let owner = facts.account else {
+      if facts.closedAccount != nil { return .refuse(Failure(.accountNotFound, hint: "The account was closed.")) }
       if existingOnly { return .refuse(.noAccountYet) }
       var account = AccountRecord(id: token.accountID, createdAt: now)
       account.customToken = true
       return .open(create(account, by: .customToken, now: now))
     }
     if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
-    return signIn(owner, byCustomToken: true, now: now)
+    return signIn(owner, byCustomToken: true, passedFor: passedFor, now: now)
   }
 
   private static func signIn(
-    _ owner: AccountState, byCustomToken: Bool = false, upgradedHash: String? = nil, now: Timestamp
+    _ owner: AccountState, byCustomToken: Bool = false, upgradedHash: String? = nil, passedFor: String?, now: Timestamp
   ) -> SignInDecision {
     if owner.account.disabled { return .refuse(.userIsDisabled) }
-    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
     if byCustomToken { edit.edited.account.customToken = true }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)

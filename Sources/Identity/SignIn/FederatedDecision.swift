@@ -8,6 +8,8 @@ struct FederatedDecision: Sendable {
   var assertion: Assertion
   var existingOnly = false
   var claimAddress = false
+  /// The account whose second factor this call has shown.
+  var passedFor: String?
   var policy: Policy
   var now: Timestamp
   /// Asked for a fresh id where an account is created.
@@ -25,14 +27,14 @@ struct FederatedDecision: Sendable {
   /// S10, S11, S1.
   private func signIn(_ owner: AccountState, emailOwner: AccountState?) -> SignInDecision {
     if owner.account.disabled { return .refuse(.userIsDisabled) }
-    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
     let news = owner.identities.first { $0.key == assertion.identity }?.email != assertion.email
     edit.refresh(assertion)
     var notes: [AuditNote] = []
     if policy.oneAccountPerEmail, let email = assertion.email {
       if emailOwner == nil || emailOwner?.account.id == owner.account.id {
-        edit.fillAddress(email, of: assertion)
+        edit.fillAddress(email, of: assertion, now: now)
       } else if news {
         let details = ["provider_id": providerID]
         notes.append(AuditNote(.addressOwnedElsewhere, accountID: owner.account.id, details: details))
@@ -53,6 +55,7 @@ struct FederatedDecision: Sendable {
       account.emailSource = providerID
       if assertion.tier >= .verified {
         account.emailProof = .assertion
+        account.emailProvedAt = now
         account.emailProofProviderID = providerID
       }
     }
@@ -107,18 +110,17 @@ extension FederatedDecision {
 
   /// S6a and S6b.
   private func meetUnproved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
-    // Who minted a custom token for it knows its old holder, and would go on letting that one in after a reclaim.
-    let holdsOnlyAddress = owner.identities.isEmpty && owner.account.phoneNumber == nil && owner.factors.isEmpty
-      && !owner.account.customToken
-    if holdsOnlyAddress, reclaims { return .open(reclaim(owner)) }
+    if owner.holdsOnlyAddress, reclaims { return .open(takeover.reclaim(owner)) }
     // A claim names the mailbox's provider as its proof; a merely verified address needs a mailed code instead.
     let canClaim = assertion.tier == .authoritative
-    if canClaim, claimAddress, !existingOnly { return .open(claim(from: owner)) }
+    if canClaim, claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }
     var conflict = conflict(owner, ways)
     conflict.canClaimAddress = canClaim
     if canClaim { conflict.reason = .none }
     return .accountExists(conflict)
   }
+
+  private var takeover: Takeover { Takeover(assertion: assertion, policy: policy, now: now) }
 
   private var reclaims: Bool {
     switch policy.reclaim {
@@ -133,50 +135,12 @@ extension FederatedDecision {
   }
 
   private func link(_ owner: AccountState, details: [String: String]) -> SignInDecision {
-    if owner.hasSecondFactor { return .secondFactorRequired(owner) }
+    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
     edit.link(assertion, policy: policy, now: now)
     edit.noteSignIn(at: now, upgradedHash: nil)
     let details = details.merging(["provider_id": providerID]) { mine, _ in mine }
     let note = AuditNote(.linked, accountID: owner.account.id, details: details)
     return .open(Opening(state: edit.state, writes: edit.writes, notes: [note]))
-  }
-}
-
-// MARK: section 3.3
-
-extension FederatedDecision {
-  /// The mailbox's holder takes over an account that nobody proved: same id, and in one transaction everything goes
-  /// that somebody else may have planted.
-  private func reclaim(_ owner: AccountState) -> Opening {
-    var edit = AccountEdit(owner)
-    let revoked = edit.dropUnproved(now: now)
-    edit.link(assertion, policy: policy, now: now)
-    edit.noteSignIn(at: now, upgradedHash: nil)
-    let id = owner.account.id
-    let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
-    return Opening(
-      state: edit.state,
-      writes: edit.writes + [
-        .closeSessions(accountID: id, except: nil, at: now, reason: "reclaimed"),
-        .deletePendings(accountID: id, except: nil),
-      ],
-      notes: [AuditNote(.reclaimed, accountID: id, details: details)], revokedProviderIDs: revoked)
-  }
-
-  /// The address leaves an account that never proved it, with what it names there; all else stays with that account.
-  /// Its second factor is not asked for: it guards the account's data, of which nothing moves.
-  private func claim(from owner: AccountState) -> Opening {
-    var edit = AccountEdit(owner)
-    edit.detachAddress()
-    let id = owner.account.id
-    var opening = create()
-    opening.writes =
-      edit.writes + [
-        .closeSessionsOf(
-          accountID: id, signInProviderID: WaysIn.password, except: nil, at: now, reason: "address claimed")
-      ] + opening.writes
-    opening.notes.append(AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID]))
-    return opening
   }
 }

@@ -8,20 +8,26 @@ package struct SignIn: Sendable {
 
   package func callAsFunction(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     try call.requireBinding(environment.policy)
-    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    if let record = try await recorded(request, call) { return try await repeated(record, call) }
     if !request.pendingToken.isEmpty { return try await complete(request, call) }
     switch request.credential {
     case .password(let email, let password): return try await signIn(email, password, call)
     case .providerToken(let token):
-      let verified = try await environment.verify(token)
-      var attempt = Attempt(verified, call)
-      attempt.held.existingOnly = request.existingOnly
-      attempt.held.claimAddress = request.claimAddress
-      return try await signIn(attempt)
+      return try await signIn(try await environment.verify(token), request, call)
+    case .authorizationResponse(let response):
+      return try await signIn(try await environment.verify(response, ending: .signIn, call), request, call)
     case .customToken(let token): return try await signIn(token, existingOnly: request.existingOnly, call)
+    case .phoneCode(let verificationID, let digits):
+      return try await signIn(.phone(verificationID: verificationID, digits: digits), request, call)
+    case .emailLink(let email, let code): return try await signIn(.emailLink(email: email, code: code), request, call)
     case .anonymous: return try await signInAnonymously(existingOnly: request.existingOnly, call)
     case .pendingToken(let handle): return try await present(handle, call)
     }
+  }
+
+  private func recorded(_ request: SignInRequest, _ call: CallFacts) async throws -> IdempotencyRecord? {
+    guard case .password(let email, _) = request.credential else { return try await environment.recorded(call) }
+    return try await environment.recorded(call, environment.throttle(.passwordFailures, of: email, call: call))
   }
 
   /// The outcome of an earlier call under the same key, with fresh tokens of the session that it opened.
@@ -45,6 +51,7 @@ package struct SignIn: Sendable {
       grant.isNewAccount = opening.isNewAccount
       grant.revokedProviderIDs = opening.revokedProviderIDs
       grant.userInfo = attempt.userInfo
+      grant.tokens = attempt.tokens
       return .session(grant)
     }
   }
@@ -54,6 +61,15 @@ package struct SignIn: Sendable {
 
 extension SignIn {
   /// Rows S1 to S12.
+  private func signIn(
+    _ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts
+  ) async throws -> SignInAnswer {
+    var attempt = Attempt(verified, call)
+    attempt.held.existingOnly = request.existingOnly
+    attempt.held.claimAddress = request.claimAddress
+    return try await signIn(attempt)
+  }
+
   private func signIn(_ attempt: Attempt) async throws -> SignInAnswer {
     let query = attempt.query(environment.policy)
     let settled = try await environment.settle(query, try await environment.first(query), call: attempt.call) {
@@ -66,7 +82,8 @@ extension SignIn {
   func federated(_ attempt: Attempt, _ now: Timestamp) -> FederatedDecision {
     FederatedDecision(
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
-      claimAddress: attempt.held.claimAddress, policy: environment.policy, now: now,
+      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id,
+      policy: environment.policy, now: now,
       newAccountID: environment.ids.account)
   }
 
@@ -75,11 +92,15 @@ extension SignIn {
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.email = email
+    let throttle = environment.throttle(.passwordFailures, of: email, call: call)
+    throttle.look(into: &query)
     var facts = try await environment.first(query)
     for _ in 0..<environment.policy.decisionsMax {
+      let admitted = try throttle.admit(facts, now: environment.clock.now())
       let checked = try await check(email, password, facts.emailOwner?.account, call)
-      let attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
-      let settled = try await environment.settle(query, facts, call: call) { facts, now in
+      var attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
+      attempt.admitted = admitted
+      let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
         step(CredentialDecision.decide(checked, facts, now: now), attempt, now)
       }
       if let answer = try await answer(settled, attempt) { return answer }
@@ -109,12 +130,38 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
+  private func signIn(
+    _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
+  ) async throws -> SignInAnswer {
+    let code = try await environment.prove(presented, ending: .signIn, call)
+    var attempt = Attempt(code, call)
+    attempt.held.existingOnly = request.existingOnly
+    attempt.held.claimAddress = request.claimAddress
+    let query = attempt.query(environment.policy)
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+      attempt.code = try environment.proveAgain(code, facts.code, call, now)
+      return step(byCode(attempt, now).decide(facts), attempt, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  func byCode(_ attempt: Attempt, _ now: Timestamp) -> CodeDecision {
+    CodeDecision(
+      assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
+      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id, policy: environment.policy,
+      now: now, newAccountID: environment.ids.account)
+  }
+
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.anonymousEnabled else { throw Failure.notEnabled("anonymous") }
-    let attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
+    var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
     var query = Query()
     query.idempotency = call.idempotency?.key
-    let settled = try await environment.settle(query, Facts(), call: call) { facts, now in
+    let throttle = environment.throttle(.signUps, call: call)
+    throttle.look(into: &query)
+    let facts = try await environment.first(query)
+    attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
+    let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
       let decision = CredentialDecision.decideAnonymous(
         newAccountID: environment.ids.account(), existingOnly: existingOnly, now: now)
       return step(decision, attempt, now)

@@ -4,15 +4,23 @@ import Store
 extension SignIn {
   /// `SignIn(credential, pending_token)`.
   func complete(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
-    let verified = try await verify(request.credential)
+    let verified = try await verify(request.credential, call)
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.pending = try environment.pendingDigest(request.pendingToken)
-    if case .password(let email, _) = verified { query.email = email }
+    var throttle: Throttle?
+    if case .password(let email, _) = verified {
+      query.email = email
+      throttle = environment.throttle(.passwordFailures, of: email, call: call)
+      throttle?.look(into: &query)
+    }
     var facts = try await environment.first(query)
     for _ in 0..<environment.policy.decisionsMax {
+      let admitted = try throttle?.admit(facts, now: environment.clock.now())
       let way = try await prove(verified, facts, call)
-      if let answer = try await complete(way, verified, facts, call) { return answer }
+      var attempt = attempt(verified, way, call)
+      attempt.admitted = admitted
+      if let answer = try await complete(way, attempt, facts) { return answer }
       facts = try await environment.load(query)
     }
     throw Failure(.overloaded, retryAfterMillis: 100, debug: "the password keeps changing")
@@ -23,15 +31,23 @@ extension SignIn {
     case password(email: String, password: String)
     case provider(VerifiedCredential)
     case customToken(CustomToken)
+    case code(ProvedCode)
   }
 
-  private func verify(_ credential: Credential) async throws -> Verified {
+  private func verify(_ credential: Credential, _ call: CallFacts) async throws -> Verified {
     switch credential {
     case .password(let email, let password):
       guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
       return .password(email: email, password: password)
     case .providerToken(let token): return .provider(try await environment.verify(token))
+    case .authorizationResponse(let response):
+      return .provider(try await environment.verify(response, ending: .signIn, call))
     case .customToken(let text): return .customToken(try environment.verify(customToken: text))
+    case .phoneCode(let verificationID, let digits):
+      let presented = PresentedCode.phone(verificationID: verificationID, digits: digits)
+      return .code(try await environment.prove(presented, ending: .signIn, call))
+    case .emailLink(let email, let code):
+      return .code(try await environment.prove(.emailLink(email: email, code: code), ending: .signIn, call))
     case .anonymous, .pendingToken:
       throw Failure(
         .invalidField, field: "credential", hint: "This credential proves no account that could complete a link.")
@@ -44,24 +60,25 @@ extension SignIn {
       .password(try await check(email, password, facts.emailOwner?.account, call))
     case .provider(let credential): .identity(credential.assertion)
     case .customToken(let token): .customToken(token)
+    case .code(let code): .code(code.assertion)
     }
   }
 
   /// nil: the password has to be checked again. The row says whose identity and address matter; what is fixed about it
   /// is sealed, so that only its state is looked at again in each round.
-  private func complete(
-    _ way: ProvedWayIn, _ verified: Verified, _ facts: Facts, _ call: CallFacts
-  ) async throws -> SignInAnswer? {
-    let now = environment.clock.now()
+  private func complete(_ way: ProvedWayIn, _ begun: Attempt, _ facts: Facts) async throws -> SignInAnswer? {
+    let (call, now) = (begun.call, environment.clock.now())
     let opened = try environment.openPending(facts.pending, purpose: .link, call: call, now: now)
-    var attempt = attempt(verified, way, call)
+    var attempt = begun
     attempt.row = facts.pending
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.pending = facts.pending?.digest
+    query.code = attempt.code?.digest
     if case .held(let row, let held) = opened {
       query.identity = row.identity
-      query.email = environment.policy.oneAccountPerEmail ? row.email : nil
+      let isMailedLink = row.identity.providerID == WaysIn.emailLink
+      query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
       query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
       attempt.userInfo = UserInfo(held.assertion)
     }
@@ -74,6 +91,7 @@ extension SignIn {
   private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
     switch (verified, way) {
     case (.provider(let credential), _): Attempt(credential, call)
+    case (.code(let code), _): Attempt(code, call)
     case (.customToken(let token), _): Attempt(.customToken(token), email: nil, passwordHash: nil, call)
     case (.password(let email, _), .password(let checked)):
       Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
@@ -87,6 +105,7 @@ extension SignIn {
     let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
     var attempt = attempt
     attempt.row = facts.pending
+    attempt.code = try attempt.code.map { try environment.proveAgain($0, facts.code, attempt.call, now) }
     switch try environment.openPending(facts.pending, purpose: .link, call: attempt.call, now: now) {
     case .completed(_, let sessionID):
       guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
@@ -119,12 +138,13 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
-  private func present(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> SignInDecision {
+  func present(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> SignInDecision {
     let providerID = attempt.held.assertion.identity.providerID
-    guard let owner = facts.identityOwner, owner.account.id == attempt.row?.accountID else {
-      return .refuse(PendingTable.mismatch("the identity has another owner by now"))
-    }
-    guard environment.policy.enabledProviderIDs.contains(providerID) else { return .refuse(.notEnabled(providerID)) }
+    let isNumber = providerID == WaysIn.phone
+    guard let owner = isNumber ? facts.phoneOwner : facts.identityOwner, owner.account.id == attempt.row?.accountID
+    else { return .refuse(PendingTable.mismatch("the identity has another owner by now")) }
+    guard environment.policy.enables(providerID) else { return .refuse(.notEnabled(providerID)) }
+    if isNumber { return byCode(attempt, now).decide(facts) }
     return federated(attempt, now).decide(facts)
   }
 

@@ -21,6 +21,8 @@ struct Opening: Hashable, Sendable {
   var notes: [AuditNote] = []
   var isNewAccount = false
   var revokedProviderIDs: [String] = []
+  /// The account that the address was claimed from, as it will be.
+  var detached: AccountState?
 }
 
 /// An address that another account owns.

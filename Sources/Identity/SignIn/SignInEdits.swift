@@ -27,7 +27,7 @@ extension AccountEdit {
 
   /// S1: an empty address is filled, an unproved one is proved. By 3.5 a first proof without a session of the account
   /// must not keep ways in that came before it; so it is taken only where this identity is the one way in there is.
-  mutating func fillAddress(_ email: String, of assertion: Assertion) {
+  mutating func fillAddress(_ email: String, of assertion: Assertion, now: Timestamp) {
     if edited.account.email == nil {
       edited.account.email = email
       edited.account.emailSource = assertion.identity.providerID
@@ -38,6 +38,7 @@ extension AccountEdit {
       && edited.identities.count == 1
     guard account.email == email, !account.emailProved, assertion.tier >= .verified, isOnlyWayIn else { return }
     edited.account.emailProof = .assertion
+    edited.account.emailProvedAt = now
     edited.account.emailProofProviderID = assertion.identity.providerID
   }
 
@@ -60,9 +61,6 @@ extension AccountEdit {
   mutating func detachAddress() {
     removePassword()
     removeEmailLink()
-    edited.account.email = nil
-    edited.account.emailProof = nil
-    edited.account.emailProofProviderID = nil
-    edited.account.emailSource = nil
+    removeAddress()
   }
 }

@@ -6,11 +6,19 @@ struct Attempt: Sendable {
   var held: HeldAssertion
   /// What the provider says of the person, to be told in the answer.
   var userInfo: UserInfo?
+  /// The tokens of the provider whose credential this call presents.
+  var tokens: ProviderTokens?
   let call: CallFacts
   /// The row that this call completes.
   var row: PendingRecord?
   /// The other token of a completion: the credential's own, beside the held one.
   var alsoSpent: SingleUse?
+  /// Of a password: what its failure is counted by. Of an anonymous sign-up: what it is counted by itself.
+  var admitted: AdmittedAttempt?
+  /// The second factor that this call has shown.
+  var passed: PassedFactor?
+  /// The code that proves the credential, used up by what this call commits.
+  var code: ProvedCode?
 
   init(_ verified: VerifiedCredential, _ call: CallFacts) {
     let providerID = verified.assertion.identity.providerID
@@ -18,6 +26,7 @@ struct Attempt: Sendable {
       verified.assertion, firstFactor: .provider(providerID), singleUse: verified.singleUse)
     held.intent = .signIn
     userInfo = UserInfo(verified.assertion)
+    tokens = verified.tokens
     self.call = call
   }
 
@@ -29,11 +38,32 @@ struct Attempt: Sendable {
     self.call = call
   }
 
+  /// What waited for its second factor.
+  init(_ held: HeldAssertion, passed: PassedFactor, _ call: CallFacts) {
+    self.held = held
+    self.passed = passed
+    let providerID = held.assertion.identity.providerID
+    if held.firstFactor == .provider(providerID) { userInfo = UserInfo(held.assertion) }
+    self.call = call
+  }
+
+  init(_ code: ProvedCode, _ call: CallFacts) {
+    held = HeldAssertion(code.assertion, firstFactor: code.firstFactor)
+    held.intent = .signIn
+    self.code = code
+    self.call = call
+  }
+
+  /// A mailed link names its account by the address in every mode.
   func query(_ policy: Policy) -> Query {
+    let identity = held.assertion.identity
     var query = Query()
     query.idempotency = call.idempotency?.key
-    query.identity = held.assertion.identity
-    query.email = policy.oneAccountPerEmail ? held.assertion.email : nil
+    query.identity = identity
+    if identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
+    let comparesEmail = policy.oneAccountPerEmail || identity.providerID == WaysIn.emailLink
+    query.email = comparesEmail ? held.assertion.email : nil
+    query.code = code?.digest
     query.spentToken = held.singleUse?.digest
     query.pending = row?.digest
     return query
@@ -83,21 +113,43 @@ extension SignIn {
 
   func step(_ decision: SignInDecision, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
     switch decision {
-    case .refuse(let failure):
-      .refuse(failure, writing: attempt.row.map { Change([.countPendingAttempt($0.digest)]) })
-    case .open(let opening): open(opening, attempt, now)
+    case .refuse(let failure): refuse(failure, attempt, now)
+    case .open(let opening):
+      attempt.passed.map { $0.account.id != opening.state.account.id } ?? false
+        ? refuse(PendingTable.mismatch("the credential has become another account's"), attempt, now)
+        : open(opening, attempt, now)
     case .accountExists(let conflict): hold(conflict, attempt, now)
-    case .secondFactorRequired(let state): hold(state, attempt, now)
+    case .secondFactorRequired(let state):
+      attempt.passed == nil
+        ? hold(state, attempt, now)
+        : refuse(PendingTable.mismatch("the credential has become another account's"), attempt, now)
     case .checkAgain: .answer(.checkAgain)
     }
+  }
+
+  /// Leaves nothing behind but what counts the attempt.
+  private func refuse(_ failure: Failure, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
+    let rows = [attempt.row, attempt.passed?.row].compactMap(\.self)
+    var counts = rows.map { Write.countPendingAttempt($0.digest) }
+    if failure.reason == .invalidLoginCredentials { counts += attempt.admitted?.count(at: now) ?? [] }
+    return .refuse(failure, writing: counts.isEmpty ? nil : Change(counts))
+  }
+
+  /// What becomes of the counts once the credential was good.
+  private func settled(_ attempt: Attempt, isNewAccount: Bool, _ now: Timestamp) -> [Write] {
+    guard let admitted = attempt.admitted else { return [] }
+    return isNewAccount ? admitted.count(at: now) : admitted.reset(at: now)
   }
 
   private func open(_ opening: Opening, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
     let account = opening.state.account
     let call = attempt.call
     let opened = environment.openSession(
-      accountID: account.id, by: attempt.held.firstFactor, call: call, now: now)
-    var writes = opening.writes
+      accountID: account.id, by: attempt.held.firstFactor, secondFactor: attempt.passed?.factor, call: call, now: now)
+    // First, since what comes after it may remove the row.
+    var writes = attempt.code?.spend(for: account.id, sessionID: opened.record.id, now: now) ?? []
+    writes += opening.writes
+    if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     if let row = attempt.row {
       writes.append(
         .completePending(
@@ -107,7 +159,14 @@ extension SignIn {
       if let spent { writes.append(.spendToken(spent.digest, expiresAt: spent.expiresAt)) }
     }
     writes.append(.insertSession(opened.record))
-    writes += opening.notes.map { environment.audit($0, call: call, now: now) }
+    if let detached = opening.detached, let email = account.email {
+      writes += environment.notices(ofDetached: email, from: detached, now: now)
+    }
+    writes += opening.notes.flatMap { environment.notices(of: $0, to: opening.state, now: now) }
+    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
+    let notes = opening.notes + [AuditNote(.signedIn, accountID: account.id, details: details)]
+    writes += notes.map { environment.audit($0, call: call, now: now) }
+    writes += settled(attempt, isNewAccount: opening.isNewAccount, now)
     writes += call.remember(
       SignInOutcome(opening).text, accountID: account.id, sessionID: opened.record.id, policy: environment.policy,
       now: now)
@@ -117,6 +176,7 @@ extension SignIn {
   private func hold(_ conflict: Conflict, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
     var held = attempt.held
     held.intent = .present
+    held.sentCode = nil
     let assertion = held.assertion
     let pending = environment.hold(
       held, purpose: .link, accountID: conflict.owner.account.id, call: attempt.call, now: now)
@@ -125,18 +185,24 @@ extension SignIn {
     let exists = AccountExists(
       email: assertion.email ?? "", providerIDs: reveals ? conflict.ways.providerIDs : [],
       methods: reveals ? conflict.ways.methods : [], handle: pending.handle, expiresAt: pending.record.expiresAt,
-      userInfo: attempt.userInfo, reason: conflict.reason, canClaimAddress: conflict.canClaimAddress)
-    return .commit(
-      Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)]),
-      .answer(.accountExists(exists)))
+      userInfo: attempt.userInfo, tokens: attempt.tokens, reason: conflict.reason,
+      canClaimAddress: conflict.canClaimAddress)
+    var writes: [Write] = [.insertPending(pending.record, limits: environment.policy.pendingLimits)]
+    if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
+    return .commit(Change(writes), .answer(.accountExists(exists)))
   }
 
   private func hold(_ state: AccountState, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
+    if let failure = state.refusal(ofFirstFactor: attempt.held.firstFactor.signInProviderID) {
+      return refuse(failure, attempt, now)
+    }
     var held = attempt.held
     held.completing = attempt.row?.digest
     if held.assertion.identity.subject.isEmpty { held.assertion.identity.subject = state.account.id }
     let (write, required) = environment.holdForSecondFactor(
-      held, state, userInfo: attempt.userInfo, call: attempt.call, now: now)
-    return .commit(Change([write]), .answer(.secondFactorRequired(required)))
+      held, state, userInfo: attempt.userInfo, tokens: attempt.tokens, call: attempt.call, now: now)
+    // What the code proved is held by the new row from now on.
+    let settled = (attempt.code?.spend(now: now) ?? []) + settled(attempt, isNewAccount: false, now)
+    return .commit(Change(settled + [write]), .answer(.secondFactorRequired(required)))
   }
 }

@@ -2,7 +2,8 @@ import Store
 import Synchronization
 import Tokens
 
-/// The key set of one provider: read when needed, kept as long as the provider allows, asked for again with restraint.
+/// The key set of one provider, and the metadata that named it: read when needed, kept as long as the provider allows,
+/// asked for again with restraint.
 ///
 /// Checking a token with a key that is here takes no suspension and one uncontended lock around a copied reference. A
 /// set whose life is over is not used, whether or not a new one can be had: what cannot be had fails closed (check 53).
@@ -18,6 +19,8 @@ final class KeyCache: Sendable {
   struct View {
     /// Good now; nil where the last set's life is over or there never was one.
     let keys: JWKSet?
+    /// Of the same age; nil also where the keys are fixed.
+    let metadata: ProviderMetadata?
     let ifMissing: IfMissing
   }
 
@@ -33,6 +36,7 @@ final class KeyCache: Sendable {
 
   private struct State {
     var keys: JWKSet?
+    var metadata: ProviderMetadata?
     var goodUntil = Timestamp(millis: .min)
     var askedAt: Timestamp?
     /// Why the last attempt brought nothing.
@@ -51,8 +55,9 @@ final class KeyCache: Sendable {
     let keys = now < state.goodUntil ? state.keys : nil
     let pauseMillis = keys != nil ? unknownKeyRefetchMillis : state.failure != nil ? failureRetryMillis : 0
     let pauseIsOver = state.askedAt.map { now >= $0.adding(millis: pauseMillis) } ?? true
-    if state.flight != nil || pauseIsOver { return View(keys: keys, ifMissing: .fetch) }
-    return View(keys: keys, ifMissing: state.failure.map { .unavailable(why: $0) } ?? .refuse)
+    let metadata = keys == nil ? nil : state.metadata
+    if state.flight != nil || pauseIsOver { return View(keys: keys, metadata: metadata, ifMissing: .fetch) }
+    return View(keys: keys, metadata: metadata, ifMissing: state.failure.map { .unavailable(why: $0) } ?? .refuse)
   }
 
   /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.
@@ -73,6 +78,7 @@ final class KeyCache: Sendable {
       let seconds = min(max(fetched.maxAgeSeconds ?? KeyCache.lifeSecondsDefault, range.lowerBound), range.upperBound)
       state.withLock { state in
         state.keys = fetched.keys
+        state.metadata = fetched.metadata
         // Counted from the question, so that a slow answer never lengthens a life.
         state.goodUntil = askedAt.adding(millis: Int64(seconds) * 1000)
         state.failure = nil

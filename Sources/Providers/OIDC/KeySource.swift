@@ -1,13 +1,18 @@
 import Fetch
 import Tokens
 
-/// Reads a provider's key set over the network, with everything checked that makes it this provider's.
+/// Reads a provider's metadata and key set over the network, with everything checked that makes them this provider's.
 struct KeySource: Sendable {
-  let settings: ProviderSettings
+  let providerID: String
+  let keys: ProviderSettings.Keys
+  /// What the metadata must name.
+  let issuer: String
   let fetching: any HTTPSFetching
 
   struct Fetched: Sendable {
     let keys: JWKSet
+    /// nil: the key set is fixed.
+    let metadata: ProviderMetadata?
     let maxAgeSeconds: Int?
   }
 
@@ -19,41 +24,37 @@ struct KeySource: Sendable {
     var description: String { "\(url): \(why)" }
   }
 
-  private static let discoveryBytesMax = 64 * 1024
-
   func read() async throws -> Fetched {
-    let url = try await keySetURL()
+    var metadata: ProviderMetadata?
+    let url: String
+    switch keys {
+    case .jwks(let fixed): url = fixed
+    case .discovery(let discoveryURL):
+      let read = try await self.metadata(discoveryURL)
+      metadata = read
+      url = read.keySetURL
+    case .none: throw Failure(url: providerID, why: "has no keys")
+    }
     let body = try await document(url)
     do throws(KeySetError) {
-      return Fetched(keys: try JWKSet.parse(body.bytes), maxAgeSeconds: body.maxAgeSeconds)
+      return Fetched(keys: try JWKSet.parse(body.bytes), metadata: metadata, maxAgeSeconds: body.maxAgeSeconds)
     } catch {
       throw Failure(url: url, why: "the key set is refused: \(error)")
     }
   }
 
-  private func keySetURL() async throws -> String {
-    let discoveryURL: String
-    switch settings.keys {
-    case .jwks(let url): return url
-    case .discovery(let url): discoveryURL = url
+  private func metadata(_ url: String) async throws -> ProviderMetadata {
+    let body = try await document(url)
+    do throws(ProviderMetadata.Defect) {
+      return try ProviderMetadata(body.bytes, issuer: issuer)
+    } catch {
+      throw Failure(url: url, why: error.why)
     }
-    let body = try await document(discoveryURL)
-    guard let metadata = try? JSONValue.parse(body.bytes, byteCountMax: KeySource.discoveryBytesMax) else {
-      throw Failure(url: discoveryURL, why: "is no JSON document")
-    }
-    // Discovery 1.0, 4.3: exactly, or one provider could hand out keys in the name of another.
-    guard let issuer = metadata["issuer"]?.string, let expected = settings.issuers.first,
-      issuer.utf8.elementsEqual(expected.utf8)
-    else { throw Failure(url: discoveryURL, why: "is of another issuer") }
-    guard let url = metadata["jwks_uri"]?.string, url.hasPrefix("https://") else {
-      throw Failure(url: discoveryURL, why: "names no https jwks_uri")
-    }
-    return url
   }
 
   private func document(_ url: String) async throws -> FetchedBody {
     let body: FetchedBody
-    do { body = try await fetching.get(url) } catch { throw Failure(url: url, why: "\(error)") }
+    do { body = try await fetching.get(url, for: providerID) } catch { throw Failure(url: url, why: "\(error)") }
     guard body.status == 200 else { throw Failure(url: url, why: "answered with status \(body.status)") }
     return body
   }

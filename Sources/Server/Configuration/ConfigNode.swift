@@ -38,7 +38,8 @@ enum ConfigNode: Decodable {
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     do {
-      return try decoder.decode(ConfigNode.self, from: Data(bytes))
+      // The decoder looks at the byte behind a number, also where the number is the file's end.
+      return try decoder.decode(ConfigNode.self, from: Data(bytes + [UInt8(ascii: "\n")]))
     } catch {
       throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(ConfigNode.reason(error))")
     }

@@ -11,19 +11,20 @@ extension Settings {
   func callerTable(_ paths: [String]) -> CallerTable {
     let unidentified = CallerSettings(
       name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
-      audiences: [defaultAudience])
+      audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
     return CallerTable(callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths)
   }
 
   var fetchSettings: FetchSettings {
     var settings = FetchSettings()
+    settings.limits = limits.fetch
     settings.caFile = fetchAuthorityFile.isEmpty ? nil : fetchAuthorityFile
     if fetchAllowsPrivateAddresses { settings.privateHosts = Set(providers.flatMap(\.urls).compactMap(Settings.host)) }
     return settings
   }
 
   /// The host of an `https://` URL.
-  private static func host(_ url: String) -> String? {
+  static func host(_ url: String) -> String? {
     guard url.hasPrefix("https://") else { return nil }
     let authority = url.dropFirst("https://".count).prefix { $0 != "/" && $0 != "?" }
     guard authority.hasPrefix("[") else { return String(authority.prefix { $0 != ":" }) }
@@ -33,8 +34,10 @@ extension Settings {
 
 extension ProviderSettings {
   fileprivate var urls: [String] {
-    switch keys {
-    case .discovery(let url), .jwks(let url): issuers + [url]
+    let served = issuers + endpoints.all.map(\.url)
+    return switch keys {
+    case .discovery(let url), .jwks(let url): served + [url]
+    case .none: served
     }
   }
 }
@@ -50,9 +53,10 @@ extension Settings {
 }
 
 extension Method {
-  /// A method may ask for less than configuration allows, never for more.
+  /// A method may ask for less than configuration allows, never for more; batches have a limit of their own.
   func limited(to bytesMax: Int) -> Method {
-    Method(
+    guard !takesBatches else { return self }
+    return Method(
       path, messageBytesMax: min(messageBytesMax, bytesMax), timeLimitMillis: timeLimitMillis,
       access: access, handler)
   }

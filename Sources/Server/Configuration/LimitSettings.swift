@@ -1,4 +1,6 @@
+internal import Fetch
 internal import HTTP2
+internal import Services
 
 extension Settings {
   mutating func readLimits(_ reader: inout SettingsReader) throws(ConfigurationError) {
@@ -6,6 +8,27 @@ extension Settings {
       try readConnectionLimits(&group)
       try readRequestLimits(&group)
       try readLifeLimits(&group)
+    }
+  }
+
+  mutating func readFetch(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
+    try reader.group("fetch") { group throws(ConfigurationError) in
+      fetchAuthorityFile = path(
+        try group.text("ca_file", "", "PEM authorities for fetches from providers; empty: those of the system"))
+      fetchAllowsPrivateAddresses = try group.flag(
+        "allow_private_addresses", false, "let providers be on loopback and private networks")
+      limits.fetch.totalTimeMillis = try group.integer(
+        "total_millis", 5_000, 100...5_000, "one fetch, waiting and name resolution included")
+      limits.fetch.perProviderMax = try group.integer(
+        "per_provider_max", 16, 1...1_000, "fetches from one provider at once")
+      limits.fetch.waitingPerProviderMax = try group.integer(
+        "waiting_per_provider_max", 64, 0...10_000, "fetches that may wait for one of those to end")
+      limits.fetch.failuresMax = try group.integer(
+        "failures_max", 5, 1...1_000, "failures in a row after which a provider is left alone")
+      limits.fetch.pauseMillis = try group.integer(
+        "pause_millis", 5_000, 10...600_000, "for how long it is, before one fetch tries it again")
     }
   }
 
@@ -47,6 +70,11 @@ extension Settings {
       "keepalive_seconds", 300, 1...86_400, "a silent connection is left alone before it is pinged")
     limits.life.keepaliveTimeoutMillis = try group.seconds(
       "keepalive_timeout_seconds", 20, 1...3_600, "that ping may stay unanswered")
+    limits.watch.watchersMax = try group.integer("watchers_max", 256, 1...10_000, "calls that watch events, in all")
+    limits.watch.watchersPerCallerMax = try group.integer(
+      "watchers_per_caller_max", 16, 1...10_000, "calls of one caller that watch events")
+    limits.watch.heartbeatMillis = try group.seconds(
+      "watch_heartbeat_seconds", 15, 1...3_600, "a watcher hears at least so often where to go on")
     limits.drainMillis = try group.seconds("drain_seconds", 25, 1...3_600, "for calls in flight after SIGTERM")
     limits.life.graceMillis = limits.drainMillis
   }

@@ -1,7 +1,6 @@
 internal import Admission
-internal import Crypto
+internal import Encodings
 internal import Identity
-internal import Providers
 internal import Store
 
 extension Settings {
@@ -22,12 +21,22 @@ extension Settings {
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
       policy.customTokenEnabled = try group.flag(
         "custom_token", true, "sign-in with tokens that an administrator minted")
+      policy.totpIssuer = try group.text("totp_issuer", "Latchkey", "what authenticator programs call this service")
+      policy.emailLinkEnabled = try group.flag("email_link", false, "sign-in by a mailed link, where mail is sent")
+      policy.phoneEnabled = try group.flag(
+        "phone", false, "sign-in by a code to a telephone, where text messages are sent")
       policy.recentLoginMillis = try group.seconds(
         "recent_login_seconds", 300, 1...86_400, "how old a login may be for sensitive operations")
       policy.linkRecentLoginMillis = try group.seconds(
         "link_recent_login_seconds", 3_600, 1...86_400, "how old a login may be for Link")
+      try readRecentLoginWindows(&group)
+      policy.anonymousIdleMillis = try group.seconds(
+        "anonymous_idle_seconds", 2_592_000, 0...31_536_000,
+        "how long an anonymous account may go unused before it is removed; 0: for ever")
       policy.pendingLifetimeMillis = try group.seconds(
         "pending_lifetime_seconds", 600, 1...900, "how long a conflict waits for its completion")
+      policy.flowLifetimeMillis = try group.seconds(
+        "flow_lifetime_seconds", 600, 30...600, "how long a person may take at a provider")
       policy.pendingAttemptsMax = try group.integer(
         "pending_attempts_max", 5, 1...100, "refused completions of one row")
       policy.pendingLimits = PendingLimits(
@@ -41,6 +50,20 @@ extension Settings {
         "session_idle_seconds", 2_592_000, 60...31_536_000, "end of a session that is not refreshed")
       policy.sessionAbsoluteMillis = try group.seconds(
         "session_absolute_seconds", 15_552_000, 60...157_680_000, "end of any session")
+      policy.secondFactorSessionIdleMillis = try group.seconds(
+        "second_factor_session_idle_seconds", 3_600, 60...3_600,
+        "end of a session that passed a second factor and is not refreshed; its ID tokens live for half of it at most")
+      policy.secondFactorSessionAbsoluteMillis = try group.seconds(
+        "second_factor_session_absolute_seconds", 86_400, 60...86_400, "end of any session that passed one")
+    }
+  }
+
+  private mutating func readRecentLoginWindows(_ group: inout SettingsReader) throws(ConfigurationError) {
+    for operation in SensitiveOperation.allCases {
+      let millis = try group.seconds(
+        "\(operation.rawValue)_recent_login_seconds", 0, 0...86_400,
+        "the same for \(operation.meaning) alone; 0: as recent_login_seconds")
+      if millis > 0 { policy.recentLoginWindowsMillis[operation] = millis }
     }
   }
 
@@ -56,10 +79,13 @@ extension Settings {
     let methods = try reader.texts(
       "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
     let mayFetchByEmail = try reader.flag("fetch_by_email", false, "may look up addresses")
+    let mayMerge = try reader.flag("merge", false, "may have two accounts merged, on proof of both")
+    let redirectURIs = try readRedirectURIs(&reader)
+    let mayWatch = try reader.flag("events", false, "may watch the events of all accounts (EventService)")
     guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     var digest: Digest?
     if !hex.isEmpty {
-      guard let bytes = Hex.decode(hex), bytes.count == 32 else {
+      guard let bytes = Hexadecimal.decode(hex), bytes.count == 32 else {
         throw reader.wrong("api_key_sha256", "it must be 64 hex digits")
       }
       digest = Digest(bytes)
@@ -72,84 +98,37 @@ extension Settings {
       throw reader.wrong("methods", "\(wrong) names no method")
     }
     return CallerSettings(
-      name: name, san: san, apiKeyDigest: digest, methods: methods, mayFetchByEmail: mayFetchByEmail,
-      audiences: audiences)
+      name: name, san: san, apiKeyDigest: digest, methods: methods + (mayWatch ? watchMethods : []),
+      mayFetchByEmail: mayFetchByEmail, mayMerge: mayMerge, audiences: audiences, redirectURIs: redirectURIs)
   }
 
-  /// All but administration.
+  static func readRedirectURIs(_ reader: inout SettingsReader) throws(ConfigurationError) -> [String] {
+    let uris = try reader.texts(
+      "redirect_uris", [], "where providers may send people back to, byte for byte; https, or http on loopback")
+    for uri in uris where !RedirectURI.isAllowed(uri) {
+      throw reader.wrong("redirect_uris", "\(uri) is no https address, nor http on loopback, without user and fragment")
+    }
+    return uris
+  }
+
+  private static let watchMethods = ["latchkey.v1.EventService/*"]
+
+  /// All but administration and events.
   static let ordinaryMethods = [
     "latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
+    "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*", "latchkey.v1.VerificationService/*",
   ]
-
-  static func readProvider(_ reader: inout SettingsReader) throws(ConfigurationError) -> ProviderSettings {
-    let id = try reader.text("id", "", "google.com or oidc.<name>")
-    let clientIDs = try reader.texts("client_ids", [], "the audiences that ID tokens must be for")
-    let issuers = try reader.texts("issuers", [], "exact `iss` values; google.com has its own")
-    var settings = id == "google.com"
-      ? ProviderSettings.google(clientIDs: clientIDs)
-      : ProviderSettings(id: id, issuer: issuers.first ?? "", clientIDs: clientIDs)
-    if !issuers.isEmpty { settings.issuers = issuers }
-    let discovery = try reader.text("discovery_url", "", "OpenID configuration; default: below the issuer")
-    let keys = try reader.text("jwks_url", "", "key set, instead of discovery")
-    if !keys.isEmpty {
-      settings.keys = .jwks(url: keys)
-    } else if !discovery.isEmpty {
-      settings.keys = .discovery(url: discovery)
-    }
-    let names = try reader.texts("algorithms", ["RS256"], "what its signatures may be")
-    settings.algorithms = Set(
-      try names.map { name throws(ConfigurationError) in
-        guard let algorithm = SignatureAlgorithm(rawValue: name) else {
-          throw reader.wrong("algorithms", "there is no algorithm \(name)")
-        }
-        return algorithm
-      })
-    settings.nonce = try reader.choice("nonce", ProviderSettings.NonceMode.optional, "whether tokens must carry one")
-    try readTrust(&reader, &settings)
-    settings.requireAccessToken = try reader.flag(
-      "require_access_token", false, "refuse an ID token with at_hash when its access token is withheld")
-    do {
-      try settings.check()
-    } catch {
-      throw reader.wrong(error.setting, error.why)
-    }
-    return settings
-  }
-
-  private static func readTrust(
-    _ reader: inout SettingsReader, _ settings: inout ProviderSettings
-  ) throws(ConfigurationError) {
-    let domains = try reader.texts("authoritative_domains", [], "domains whose mailboxes the provider runs")
-    let trust = try reader.text("email_trust", "default", "default | unverified | verified | authoritative")
-    let tiers: [String: TrustTier] = [
-      "unverified": .unverified, "verified": .verified, "authoritative": .authoritative,
-    ]
-    guard trust != "default" else {
-      if !domains.isEmpty { settings.emailTrust = .asserted(.unverified, authoritativeDomains: Set(domains)) }
-      return
-    }
-    guard let tier = tiers[trust] else { throw reader.wrong("email_trust", "there is no tier \(trust)") }
-    settings.emailTrust = .asserted(tier, authoritativeDomains: Set(domains))
-  }
 }
 
-/// Hexadecimal, for keys in files.
-enum Hex {
-  static func decode(_ text: String) -> [UInt8]? {
-    let digits = text.utf8.map { digit -> UInt8? in
-      switch digit {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-      case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-      default: nil
-      }
+extension SensitiveOperation {
+  fileprivate var meaning: String {
+    switch self {
+    case .changePassword: "a new password"
+    case .changeEmail: "a new address"
+    case .delete: "the deletion of the account"
+    case .unlink: "Unlink"
+    case .merge: "Merge, of either account"
+    case .changeFactors: "a second factor that comes or goes"
     }
-    guard digits.count.isMultiple(of: 2) else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = digits[index], let low = digits[index + 1] else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    return bytes
   }
 }

@@ -19,9 +19,17 @@ package struct Settings: Sendable {
   package var issuer = ""
   package var defaultAudience = ""
   package var signingAlgorithm = SignatureAlgorithm.es256
+  package var keyPolicy = KeyPolicy()
+  /// Empty: the keys are served by GetSigningKeys alone.
+  package var keysAddress = ""
+  package var keysPort: UInt16 = 0
+  /// Without a slash at its end.
+  package var keysURL = ""
   package var unidentifiedMayFetchByEmail = false
+  package var unidentifiedRedirectURIs: [String] = []
   var callers: [CallerSettings] = []
   var providers: [ProviderSettings] = []
+  var delivery = DeliverySettings()
   package var fetchAuthorityFile = ""
   package var fetchAllowsPrivateAddresses = false
   package var passwordMemoryKiB = 0
@@ -59,12 +67,14 @@ package struct Settings: Sendable {
     try readListener(&reader, path)
     try readTokens(&reader, path)
     try readPolicy(&reader)
+    try readThrottles(&reader)
     try readLimits(&reader)
+    try readDelivery(&reader, path)
     callers = try reader.groups("callers") { caller throws(ConfigurationError) in
       try Settings.readCaller(&caller, defaultAudience: defaultAudience)
     }
     providers = try reader.groups("providers") { provider throws(ConfigurationError) in
-      try Settings.readProvider(&provider)
+      try Settings.readProvider(&provider, path)
     }
     policy.enabledProviderIDs = Set(providers.map(\.id))
     try check(reader)
@@ -83,6 +93,7 @@ package struct Settings: Sendable {
     try reader.group("unidentified") { group throws(ConfigurationError) in
       unidentifiedMayFetchByEmail = try group.flag(
         "fetch_by_email", false, "unidentified callers may look up addresses")
+      unidentifiedRedirectURIs = try Settings.readRedirectURIs(&group)
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
@@ -100,6 +111,9 @@ package struct Settings: Sendable {
     }
     try reader.group("store") { group throws(ConfigurationError) in
       storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
+      let days = try group.integer(
+        "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
+      policy.auditLifetimeMillis = Int64(days) * 86_400_000
     }
     reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
     try reader.group("metrics") { group throws(ConfigurationError) in
@@ -133,6 +147,12 @@ package struct Settings: Sendable {
       }
       signingAlgorithm = algorithm
       policy.idTokenLifetimeMillis = try group.seconds("id_token_lifetime_seconds", 3_600, 60...86_400, "of ID tokens")
+      let days = try group.integer(
+        "rotate_days", 90, 0...3_650, "after how long another key signs; 0: only when SIGUSR1 asks for it")
+      keyPolicy.rotateMillis = days == 0 ? nil : Int64(days) * 86_400_000
+      keyPolicy.publishLeadMillis = try group.seconds(
+        "publish_lead_seconds", 3_600, 4...604_800, "how long a key is published before it signs")
+      keyPolicy.tokenLifetimeMaxMillis = max(policy.idTokenLifetimeMillis, policy.customTokenLifetimeMaxMillis)
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
@@ -144,12 +164,8 @@ package struct Settings: Sendable {
         "queue_max", 64, 1...100_000, "hashes that may wait before RESOURCE_EXHAUSTED")
       policy.passwordBytesMin = try group.integer("bytes_min", 8, 8...64, "shortest password, in bytes of NFKC UTF-8")
     }
-    try reader.group("fetch") { group throws(ConfigurationError) in
-      fetchAuthorityFile = path(
-        try group.text("ca_file", "", "PEM authorities for fetches from providers; empty: those of the system"))
-      fetchAllowsPrivateAddresses = try group.flag(
-        "allow_private_addresses", false, "let providers be on loopback and private networks")
-    }
+    try readKeys(&reader)
+    try readFetch(&reader, path)
   }
 
   private mutating func check(_ reader: SettingsReader) throws(ConfigurationError) {
@@ -173,13 +189,15 @@ package struct Settings: Sendable {
         "metrics are served in plain text to whoever asks, so on a loopback address only, not \(metricsAddress), "
           + "unless metrics.allow_remote is true")
     }
+    try checkDelivery(reader)
+    try checkKeys(reader)
     try unique(callers.map(\.name), "callers", "name")
     try unique(callers.map { $0.san.isEmpty ? nil : $0.san }, "callers", "san")
     try unique(callers.map(\.apiKeyDigest), "callers", "api_key_sha256")
     try unique(providers.map(\.id), "providers", "id")
   }
 
-  private static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
+  static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
 
   /// Names the first element whose key an earlier one has.
   private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {

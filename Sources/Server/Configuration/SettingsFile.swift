@@ -28,6 +28,12 @@ extension Settings {
       throw ConfigurationError(setting: error.setting, why: error.why)
     }
     _ = try MasterKey.read(masterKeyFile)
+    _ = try registry(fetching: NoFetching())
+    _ = try templates()
+    _ = try deliverySecrets()
+    guard delivery.authorityFile.isEmpty || readFile(delivery.authorityFile, bytesMax: 4 << 20) != nil else {
+      throw ConfigurationError(setting: "delivery.ca_file", why: "\(delivery.authorityFile) cannot be read")
+    }
     guard isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
       throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
     }

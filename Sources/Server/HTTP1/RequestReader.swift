@@ -3,6 +3,8 @@ struct HTTPRequest: Hashable, Sendable {
   var method: String
   /// Without its query; as it was sent, nothing decoded.
   var path: String
+  /// The entity tags of If-None-Match, without blanks; empty: none.
+  var knownTags = ""
 }
 
 /// Reads one request head that comes in pieces. A value without I/O: bytes in, a verdict out.
@@ -19,6 +21,10 @@ struct HTTPRequestReader {
 
   private let headBytesMax: Int
   private var head: [UInt8] = []
+  private static let tagsField = "if-none-match"
+
+  /// Something has come that is not whole yet.
+  var hasBegun: Bool { !head.isEmpty }
 
   /// - Parameter headBytesMax: of request line, fields and the empty line.
   init(headBytesMax: Int) { self.headBytesMax = headBytesMax }
@@ -52,7 +58,10 @@ struct HTTPRequestReader {
     if let refusal = HTTPRequestReader.refusal(ofFields: lines, hostIsDemanded: version.minor > 0) {
       return .refuse(refusal)
     }
-    return .request(HTTPRequest(method: String(decoding: parts[0], as: UTF8.self), path: path))
+    return .request(
+      HTTPRequest(
+        method: String(decoding: parts[0], as: UTF8.self), path: path,
+        knownTags: HTTPRequestReader.values(of: HTTPRequestReader.tagsField, in: lines)))
   }
 
   /// 3.2: the host once, and in HTTP/1.1 always; 6: no body.
@@ -63,7 +72,7 @@ struct HTTPRequestReader {
       guard let colon = line.firstIndex(of: UInt8(ascii: ":")), isToken(line[..<colon]),
         line[colon...].allSatisfy({ $0 == UInt8(ascii: "\t") || ($0 >= 0x20 && $0 != 0x7f) })
       else { return .badRequest }
-      let value = line[(colon + 1)...].filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+      let value = withoutBlanks(line[(colon + 1)...])
       switch String(decoding: line[..<colon], as: UTF8.self).lowercased() {
       case "host": hosts += 1
       case "transfer-encoding": return .badRequest
@@ -72,6 +81,20 @@ struct HTTPRequestReader {
       }
     }
     return hosts == 1 || (hosts == 0 && !hostIsDemanded) ? nil : .badRequest
+  }
+
+  /// RFC 9110 5.3: a field that comes several times is one list. Only of lines that were judged.
+  private static func values(of field: String, in lines: ArraySlice<ArraySlice<UInt8>>) -> String {
+    lines.compactMap { line -> String? in
+      guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+        String(decoding: line[..<colon], as: UTF8.self).lowercased() == field
+      else { return nil }
+      return String(decoding: withoutBlanks(line[(colon + 1)...]), as: UTF8.self)
+    }.joined(separator: ",")
+  }
+
+  private static func withoutBlanks(_ value: ArraySlice<UInt8>) -> [UInt8] {
+    value.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
   }
 
   /// 3.2.1 origin form, and 3.2.2 absolute form, which a server must take too.

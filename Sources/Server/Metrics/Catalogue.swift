@@ -34,7 +34,20 @@ enum Catalogue {
     "latchkey_pending_rows", .gauge, "Pending credentials held, expired ones until they are swept included.")
   static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Expired rows that were removed.")
   static let fetches = MetricFamily(
-    "latchkey_fetches_total", .counter, "Documents asked of identity providers, by what came of it.")
+    "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and by what came of them.")
+  static let breakerOpen = MetricFamily(
+    "latchkey_fetch_breaker_open", .gauge, "1: the provider failed again and again, and fetches from it fail fast.")
+  static let breakerOpenings = MetricFamily(
+    "latchkey_fetch_breaker_openings_total", .counter, "How often a provider was found to fail again and again.")
+
+  static let deliveries = MetricFamily(
+    "latchkey_deliveries_total", .counter, "Attempts to send a message, by its kind, its road and what came of them.")
+  static let deliveriesWaiting = MetricFamily(
+    "latchkey_deliveries_waiting", .gauge, "Messages that wait to be sent.")
+  static let deliveriesBuried = MetricFamily(
+    "latchkey_deliveries_buried", .gauge, "Messages that were given up and are kept for the operator.")
+  static let deliveryOldest = MetricFamily(
+    "latchkey_delivery_oldest_seconds", .gauge, "Age of the message that waits longest; 0 where none does.")
 
   static let build = MetricFamily("latchkey_build_info", .gauge, "1; the labels say what runs.")
   static let seriesRefused = MetricFamily(
@@ -49,6 +62,8 @@ enum Catalogue {
   static let all = [
     calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes, certificateEnd,
     certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows,
-    fetches, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
+    fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting, deliveriesBuried, deliveryOldest, build,
+    seriesRefused, residentBytes, cpuSeconds, descriptors,
+    descriptorsMax, startTime,
   ]
 }

@@ -5,13 +5,13 @@ struct CountedFetcher: HTTPSFetching {
   let fetcher: any HTTPSFetching
   let metrics: ServerMetrics
 
-  func get(_ url: String) async throws -> FetchedBody {
+  func fetch(_ request: FetchRequest) async throws -> FetchedBody {
     do {
-      let body = try await fetcher.get(url)
-      metrics.fetched(.answered)
+      let body = try await fetcher.fetch(request)
+      metrics.fetched(FetchEnd(body), from: request.provider)
       return body
     } catch let error as FetchError {
-      metrics.fetched(FetchEnd(error))
+      metrics.fetched(FetchEnd(error), from: request.provider)
       if error == .overloaded { metrics.refused(.fetchQueue) }
       throw error
     }

@@ -20,11 +20,25 @@ enum Refused: String, CaseIterable {
   case pendingPerAccount = "pending_per_account"
   case pendingPerCaller = "pending_per_caller"
   case pendingInAll = "pending_in_all"
+  case deliveryQueue = "delivery_queue"
   case idempotencyKeyReused = "idempotency_key_reused"
 
   case metricsConnections = "metrics_connections"
   case metricsRequest = "metrics_request"
   case metricsTime = "metrics_time"
+
+  case keysConnections = "keys_connections"
+  case keysRequest = "keys_request"
+  case keysTime = "keys_time"
+}
+
+/// What became of an attempt to send a message.
+enum DeliveryEnd: String, CaseIterable {
+  case sent
+  /// It is tried again.
+  case failed
+  /// It was given up.
+  case buried
 }
 
 /// How a handshake ended.
@@ -56,6 +70,7 @@ enum ChangeEnd: String, CaseIterable {
   case conflict
   case stale
   case limited
+  case throttled
   case cancelled
   case failed
 
@@ -65,6 +80,7 @@ enum ChangeEnd: String, CaseIterable {
     case .success(.conflict): .conflict
     case .success(.stale): .stale
     case .success(.limited): .limited
+    case .success(.throttled): .throttled
     case .success(.cancelled): .cancelled
     case .failure: .failed
     }
@@ -74,7 +90,11 @@ enum ChangeEnd: String, CaseIterable {
 /// What came of a fetch.
 enum FetchEnd: String, CaseIterable {
   case answered
+  /// With a status of 500 or more.
+  case failed
   case refusedURL = "refused_url"
+  case refusedField = "refused_field"
+  case requestTooLarge = "request_too_large"
   case refusedAddress = "refused_address"
   case redirected
   case tooLarge = "too_large"
@@ -82,11 +102,16 @@ enum FetchEnd: String, CaseIterable {
   case untrusted
   case unreachable
   case overloaded
+  case circuitOpen = "circuit_open"
   case closed
+
+  init(_ body: FetchedBody) { self = body.status < 500 ? .answered : .failed }
 
   init(_ error: FetchError) {
     self = switch error {
     case .refusedURL: .refusedURL
+    case .refusedField: .refusedField
+    case .requestTooLarge: .requestTooLarge
     case .refusedAddress: .refusedAddress
     case .redirected: .redirected
     case .tooLarge: .tooLarge
@@ -94,6 +119,7 @@ enum FetchEnd: String, CaseIterable {
     case .untrusted: .untrusted
     case .unreachable: .unreachable
     case .overloaded: .overloaded
+    case .circuitOpen: .circuitOpen
     case .closed: .closed
     }
   }

@@ -1,3 +1,4 @@
+internal import Fetch
 internal import Reactor
 internal import StoreSQLite
 internal import Synchronization
@@ -37,6 +38,18 @@ struct Gauges {
     gauge(Catalogue.connections) {
       Double(workers.reduce(0) { $0 + $1.load.connections.load(ordering: .relaxed) })
     }
+  }
+
+  /// Of all configured providers, whether they were asked yet or not.
+  func reportBreakers(of providers: [String], _ fetcher: CurlFetcher) {
+    func report(_ family: MetricFamily, _ read: @escaping @Sendable (CurlFetcher.BreakerReading) -> Int) {
+      registry.collect(family) {
+        let breakers = fetcher.breakers
+        return providers.sorted().map { (Labels([("provider", $0)]), .count(breakers[$0].map(read) ?? 0)) }
+      }
+    }
+    report(Catalogue.breakerOpen) { $0.isOpen ? 1 : 0 }
+    report(Catalogue.breakerOpenings) { $0.openings }
   }
 
   /// By name of the queue, in their order.

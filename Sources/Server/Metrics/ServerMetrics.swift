@@ -10,19 +10,29 @@ final class ServerMetrics: Sendable {
   let registry: MetricsRegistry
   /// The reason of what is a mistake of ours.
   private static let internalFault = "INTERNAL"
+  /// The label of a fetch that is from none of the configured ones.
+  private static let noProvider = "none"
   private let refusals: CounterSet
   private let failures: CounterSet
   private let handshakes: CounterSet
   private let changes: CounterSet
-  private let fetches: CounterSet
+  private let fetches: [String: CounterSet]
   private let accepted: Counter
   private let commitSeconds: Timer
   private let commitChanges: Recorder
   private let commitFailures: Counter
   private let pendingRows: Meter
   private let sweptRows: Counter
+  /// By kind and road.
+  private let deliveries: [[String]: CounterSet]
+  private let deliveriesWaiting, deliveriesBuried, deliveryOldest: Meter
+  /// Rung when the number of messages that wait has changed.
+  let queueBell = Bell()
 
-  init(_ registry: MetricsRegistry) {
+  /// - Parameters:
+  ///   - providers: the configured ones, by which fetches are counted.
+  ///   - roads: the configured ones, by which messages are.
+  init(_ registry: MetricsRegistry, providers: [String] = [], roads: [String] = []) {
     self.registry = registry
     registry.describe(Catalogue.commitSeconds, bounds: Bounds.seconds)
     registry.describe(Catalogue.commitChanges, bounds: Bounds.counts)
@@ -38,18 +48,45 @@ final class ServerMetrics: Sendable {
       registry.describe(family)
       return Meter(label: family.name, factory: registry)
     }
-    refusals = set(Catalogue.refusals, "limit", LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue))
+    let limits = LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue)
+    refusals = set(Catalogue.refusals, "limit", limits + ThrottleKind.allCases.map(\.rawValue))
     let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
     failures = set(Catalogue.failures, "reason", reasons)
     handshakes = set(Catalogue.handshakes, "result", HandshakeEnd.labels)
     changes = set(Catalogue.changes, "outcome", ChangeEnd.allCases.map(\.rawValue))
-    fetches = set(Catalogue.fetches, "result", FetchEnd.allCases.map(\.rawValue))
+    registry.describe(Catalogue.fetches)
+    fetches = Dictionary(
+      uniqueKeysWithValues: (providers + [ServerMetrics.noProvider]).map { provider in
+        let ends = FetchEnd.allCases.map(\.rawValue)
+        return (
+          provider,
+          CounterSet(Catalogue.fetches.name, "result", ends, of: [("provider", provider)], registry)
+        )
+      })
     accepted = counter(Catalogue.accepted)
     commitSeconds = Timer(label: Catalogue.commitSeconds.name, factory: registry)
     commitChanges = Recorder(label: Catalogue.commitChanges.name, factory: registry)
     commitFailures = counter(Catalogue.commitFailures)
     pendingRows = meter(Catalogue.pendingRows)
     sweptRows = counter(Catalogue.sweptRows)
+    deliveries = ServerMetrics.deliveries(registry, roads)
+    deliveriesWaiting = meter(Catalogue.deliveriesWaiting)
+    deliveriesBuried = meter(Catalogue.deliveriesBuried)
+    deliveryOldest = meter(Catalogue.deliveryOldest)
+  }
+
+  private static func deliveries(_ registry: MetricsRegistry, _ roads: [String]) -> [[String]: CounterSet] {
+    registry.describe(Catalogue.deliveries)
+    let pairs = OutgoingMessage.Kind.allCases.flatMap { kind in roads.map { [kind.rawValue, $0] } }
+    return Dictionary(
+      uniqueKeysWithValues: pairs.map { pair in
+        let ends = DeliveryEnd.allCases.map(\.rawValue)
+        return (
+          pair,
+          CounterSet(
+            Catalogue.deliveries.name, "result", ends, of: [("kind", pair[0]), ("road", pair[1])], registry)
+        )
+      })
   }
 
   func reached(_ limit: LimitKind) { refusals.count(limit.rawValue) }
@@ -65,6 +102,7 @@ final class ServerMetrics: Sendable {
     switch error {
     case let failure as Failure:
       failures.count(failure.reason.rawValue)
+      if let kind = failure.throttle { refusals.count(kind.rawValue) }
       switch failure.reason {
       case .callerNotAllowed: refused(.callerRights)
       case .idempotencyKeyReused: refused(.idempotencyKeyReused)
@@ -86,7 +124,19 @@ final class ServerMetrics: Sendable {
 
   func swept(_ rows: Int) { sweptRows.increment(by: rows) }
 
-  func fetched(_ end: FetchEnd) { fetches.count(end.rawValue) }
+  func delivery(_ record: DeliveryRecord, _ end: DeliveryEnd, by road: String) {
+    deliveries[[record.kind, road]]?.count(end.rawValue)
+  }
+
+  func saw(_ queue: DeliveryQueue, now: Timestamp) {
+    deliveriesWaiting.set(queue.waitingCount)
+    deliveriesBuried.set(queue.buriedCount)
+    deliveryOldest.set(queue.oldestCreatedAt.map { max(0, now.seconds - $0.seconds) } ?? 0)
+  }
+
+  func fetched(_ end: FetchEnd, from provider: String) {
+    (fetches[provider] ?? fetches[ServerMetrics.noProvider])?.count(end.rawValue)
+  }
 }
 
 /// Counters of one metric that differ in one label, all made beforehand: what is not in the list is not counted, so no
@@ -94,9 +144,14 @@ final class ServerMetrics: Sendable {
 struct CounterSet: Sendable {
   private let counters: [String: Counter]
 
-  init(_ name: String, _ label: String, _ values: [String], _ registry: MetricsRegistry) {
+  /// - Parameter fixed: labels that all of them have.
+  init(
+    _ name: String, _ label: String, _ values: [String], of fixed: [(String, String)] = [], _ registry: MetricsRegistry
+  ) {
     counters = Dictionary(
-      uniqueKeysWithValues: values.map { ($0, Counter(label: name, dimensions: [(label, $0)], factory: registry)) })
+      uniqueKeysWithValues: values.map { value in
+        (value, Counter(label: name, dimensions: fixed + [(label, value)], factory: registry))
+      })
   }
 
   func count(_ value: String) { counters[value]?.increment() }
@@ -117,6 +172,7 @@ extension ServerMetrics: StoreObserver {
       case .account: refused(.pendingPerAccount)
       case .caller: refused(.pendingPerCaller)
       case .total: refused(.pendingInAll)
+      case .deliveries: refused(.deliveryQueue)
       }
     }
   }
@@ -124,4 +180,6 @@ extension ServerMetrics: StoreObserver {
   func refusedByFullQueue() { refused(.storeQueue) }
 
   func holds(pendingRows count: Int) { pendingRows.set(count) }
+
+  func holds(waitingDeliveries count: Int) { queueBell.ring() }
 }

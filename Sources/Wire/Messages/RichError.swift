@@ -156,23 +156,13 @@ extension WireEncodable {
 }
 
 extension ErrorInfo {
-  /// What a map is on the wire: a list of pairs, of which the last with the same key counts.
   struct Entry: Sendable {
     let key: String
     let value: String
-
-    /// By key, so that the same details are always the same bytes.
-    static func list(_ dictionary: [String: String]) -> [Entry] {
-      dictionary.map { Entry(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
-    }
-
-    static func dictionary(_ list: [Entry]) -> [String: String] {
-      Dictionary(list.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
-    }
   }
 }
 
-extension ErrorInfo.Entry: @unsafe Mapped {
+extension ErrorInfo.Entry: @unsafe MapEntry {
   static var blank: Blank<Google__Rpc__ErrorInfo__MetadataEntry> {
     unsafe google__rpc__error_info__metadata_entry__init
   }

@@ -167,3 +167,127 @@ extension GetSigningKeysResponse: WireMessage, @unsafe Mapped {
     unsafe form.pointee.jwks_json = arena.text(jwksJSON)
   }
 }
+
+package struct RevokeAllRequest: Sendable, Equatable {
+  package var idToken: String
+  package var client: ClientContext?
+
+  package init(idToken: String = "", client: ClientContext? = nil) {
+    self.idToken = idToken
+    self.client = client
+  }
+}
+
+extension RevokeAllRequest: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__RevokeAllRequest> { unsafe latchkey__v1__revoke_all_request__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__RevokeAllRequest>) {
+    unsafe self.init(idToken: text(form.pointee.id_token), client: one(form.pointee.client))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RevokeAllRequest>, _ arena: Arena) {
+    unsafe form.pointee.id_token = arena.text(idToken)
+    unsafe form.pointee.client = arena.one(client)
+  }
+}
+
+package struct RevokeAllResponse: Sendable, Equatable {
+  package var closed: Int32
+
+  package init(closed: Int32 = 0) {
+    self.closed = closed
+  }
+}
+
+extension RevokeAllResponse: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__RevokeAllResponse> { unsafe latchkey__v1__revoke_all_response__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__RevokeAllResponse>) {
+    unsafe self.init(closed: form.pointee.closed)
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RevokeAllResponse>, _ arena: Arena) {
+    unsafe form.pointee.closed = closed
+  }
+}
+
+package struct ListSessionsRequest: Sendable, Equatable {
+  package var idToken: String
+
+  package init(idToken: String = "") {
+    self.idToken = idToken
+  }
+}
+
+extension ListSessionsRequest: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__ListSessionsRequest> { unsafe latchkey__v1__list_sessions_request__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__ListSessionsRequest>) {
+    unsafe self.init(idToken: text(form.pointee.id_token))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ListSessionsRequest>, _ arena: Arena) {
+    unsafe form.pointee.id_token = arena.text(idToken)
+  }
+}
+
+package struct ListSessionsResponse: Sendable, Equatable {
+  package var sessions: [SessionInfo]
+
+  package init(sessions: [SessionInfo] = []) {
+    self.sessions = sessions
+  }
+}
+
+extension ListSessionsResponse: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__ListSessionsResponse> { unsafe latchkey__v1__list_sessions_response__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__ListSessionsResponse>) {
+    unsafe self.init(sessions: list(form.pointee.n_sessions, form.pointee.sessions))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ListSessionsResponse>, _ arena: Arena) {
+    unsafe (form.pointee.n_sessions, form.pointee.sessions) = arena.list(sessions)
+  }
+}
+
+package struct SessionInfo: Sendable, Equatable {
+  package var sessionID: String
+  package var signInProvider: String
+  package var signedInAtMillis: Int64?
+  package var lastUsedAtMillis: Int64?
+  package var client: ClientContext?
+  package var current: Bool
+
+  package init(
+    sessionID: String = "", signInProvider: String = "", signedInAtMillis: Int64? = nil,
+    lastUsedAtMillis: Int64? = nil, client: ClientContext? = nil, current: Bool = false
+  ) {
+    self.sessionID = sessionID
+    self.signInProvider = signInProvider
+    self.signedInAtMillis = signedInAtMillis
+    self.lastUsedAtMillis = lastUsedAtMillis
+    self.client = client
+    self.current = current
+  }
+}
+
+extension SessionInfo: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__SessionInfo> { unsafe latchkey__v1__session_info__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__SessionInfo>) {
+    unsafe self.init(
+      sessionID: text(form.pointee.session_id), signInProvider: text(form.pointee.sign_in_provider),
+      signedInAtMillis: millis(form.pointee.signed_in_at), lastUsedAtMillis: millis(form.pointee.last_used_at),
+      client: one(form.pointee.client), current: form.pointee.current != 0)
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SessionInfo>, _ arena: Arena) {
+    unsafe form.pointee.session_id = arena.text(sessionID)
+    unsafe form.pointee.sign_in_provider = arena.text(signInProvider)
+    unsafe form.pointee.signed_in_at = arena.timestamp(signedInAtMillis)
+    unsafe form.pointee.last_used_at = arena.timestamp(lastUsedAtMillis)
+    unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.current = current ? 1 : 0
+  }
+}

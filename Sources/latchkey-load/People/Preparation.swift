@@ -9,6 +9,7 @@ struct Preparation {
   var tokens = TokensFile()
   /// Addresses that FetchProviders asks for instead of those of our own people.
   var addresses: Addresses?
+  var flow = FlowWish()
   /// Says how far it is.
   var onProgress: (_ line: String) -> Void = { _ in }
 
@@ -41,6 +42,8 @@ struct Preparation {
     switch workload {
     case .health: return (nil, { _, _ in SingleCall.health })
     case .signingKeys: return (nil, { _, _ in SingleCall.signingKeys })
+    case .listProviders: return (nil, { [flow] _, _ in SingleCall.listProviders(flow) })
+    case .startFlow: return (nil, { [flow] _, _ in SingleCall.startFlow(flow) })
     case .signInAnonymous: return (nil, { _, _ in SingleCall.signInAnonymous })
     case .signOut: return (nil, { _, _ in SignOut() })
     case .handshake: return (nil, { _, _ in Handshake(calls: true, resumes: false) })

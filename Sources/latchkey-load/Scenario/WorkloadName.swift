@@ -15,6 +15,8 @@ enum WorkloadName: String, CaseIterable, Sendable {
   case verify
   case signingKeys = "signing-keys"
   case signOut = "sign-out"
+  case listProviders = "list-providers"
+  case startFlow = "start-flow"
   case lookup
   case customToken = "custom-token"
   case conflict
@@ -37,6 +39,8 @@ enum WorkloadName: String, CaseIterable, Sendable {
     case .verify: "VerifyIdToken of an open session is active and names its account"
     case .signingKeys: "GetSigningKeys holds a key"
     case .signOut: "SignIn of somebody anonymous, SignOut, and VerifyIdToken says that it is over"
+    case .listProviders: "ListProviders names the provider of start-flow"
+    case .startFlow: "StartFlow gives the address of a provider (--flow-provider, --redirect-uri)"
     case .lookup: "Lookup by address finds the account (admin key)"
     case .customToken: "CreateCustomToken for an account (admin key)"
     case .conflict: "an account-exists conflict, completed by password, and what was linked unlinked (tokens)"

@@ -1,4 +1,3 @@
-internal import CProtobufC
 internal import Client
 internal import Messages
 
@@ -133,6 +132,17 @@ let onSigningKeys: Latchkey__V1__GetSigningKeysResponse_Closure = { message, con
     context,
     // Each key of a set has a `kty` (RFC 7517 4.1).
     message.map { unsafe .signingKeys(count: text($0.pointee.jwks_json).split(separator: "\"kty\"").count - 1) })
+}
+
+let onListProviders: Latchkey__V1__ListProvidersResponse_Closure = { message, context in
+  unsafe Reply.hear(
+    context, message.map { unsafe .providers(texts($0.pointee.n_provider_ids, $0.pointee.provider_ids)) })
+}
+
+let onStartFlow: Latchkey__V1__StartFlowResponse_Closure = { message, context in
+  unsafe Reply.hear(
+    context,
+    message.map { unsafe .flow(id: text($0.pointee.flow_id), url: text($0.pointee.authorization_url)) })
 }
 
 let onCustomToken: Latchkey__V1__CreateCustomTokenResponse_Closure = { message, context in

@@ -1,4 +1,3 @@
-internal import CProtobufC
 internal import Client
 internal import Messages
 
@@ -12,6 +11,7 @@ final class Stubs {
   private lazy var auth = stub(.auth, target.options)
   private lazy var account = stub(.account, target.options)
   private lazy var session = stub(.session, target.options)
+  private lazy var providerFlow = stub(.providerFlow, target.options)
   private lazy var admin = stub(.admin, target.adminOptions)
   private lazy var health = stub(.health, target.options)
 
@@ -64,6 +64,7 @@ final class Stubs {
     case .connect: preconditionFailure("a route connects, not a stub")
     case .create, .get, .delete: unsafe sendAccount(call, service, context)
     case .refresh, .signOut, .verify, .signingKeys: unsafe sendSession(call, service, context)
+    case .listProviders, .startFlow: unsafe sendFlow(call, service, context)
     case .lookup, .createCustomToken: unsafe sendAdmin(call, service, context)
     }
   }
@@ -74,6 +75,7 @@ final class Stubs {
     case .fetch, .fetchHeld, .signIn, .link, .unlink, .reauthenticate: auth
     case .create, .get, .delete: account
     case .refresh, .signOut, .verify, .signingKeys: session
+    case .listProviders, .startFlow: providerFlow
     case .lookup, .createCustomToken: admin
     }
   }
@@ -93,7 +95,7 @@ final class Stubs {
   }
 
   private func sendAccount(
-    _ call: Call, _ service: UnsafeMutablePointer<ProtobufCService>, _ context: UnsafeMutableRawPointer
+    _ call: Call, _ service: Stub.ServicePointer, _ context: UnsafeMutableRawPointer
   ) {
     switch call {
     case .create(let login):
@@ -114,7 +116,7 @@ final class Stubs {
   }
 
   private func sendSession(
-    _ call: Call, _ service: UnsafeMutablePointer<ProtobufCService>, _ context: UnsafeMutableRawPointer
+    _ call: Call, _ service: Stub.ServicePointer, _ context: UnsafeMutableRawPointer
   ) {
     switch call {
     case .refresh(let refreshToken):
@@ -136,8 +138,24 @@ final class Stubs {
     }
   }
 
+  private func sendFlow(
+    _ call: Call, _ service: Stub.ServicePointer, _ context: UnsafeMutableRawPointer
+  ) {
+    switch call {
+    case .listProviders:
+      let request = unsafe scratch.form(latchkey__v1__list_providers_request__init)
+      unsafe latchkey__v1__provider_flow_service__list_providers(service, request, onListProviders, context)
+    case .startFlow(let wish):
+      let request = unsafe scratch.form(latchkey__v1__start_flow_request__init)
+      unsafe request.pointee.provider_id = scratch.text(wish.providerID)
+      unsafe request.pointee.redirect_uri = scratch.text(wish.redirectURI)
+      unsafe latchkey__v1__provider_flow_service__start_flow(service, request, onStartFlow, context)
+    default: break
+    }
+  }
+
   private func sendAdmin(
-    _ call: Call, _ service: UnsafeMutablePointer<ProtobufCService>, _ context: UnsafeMutableRawPointer
+    _ call: Call, _ service: Stub.ServicePointer, _ context: UnsafeMutableRawPointer
   ) {
     switch call {
     case .lookup(let email):

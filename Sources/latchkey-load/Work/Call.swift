@@ -16,6 +16,8 @@ enum Call {
   case signOut(idToken: String)
   case verify(idToken: String)
   case signingKeys
+  case listProviders
+  case startFlow(FlowWish)
   case lookup(email: String)
   case createCustomToken(accountID: String)
 
@@ -35,6 +37,8 @@ enum Call {
     case .signOut: .signOut
     case .verify: .verifyIDToken
     case .signingKeys: .getSigningKeys
+    case .listProviders: .listProviders
+    case .startFlow: .startFlow
     case .lookup: .lookup
     case .createCustomToken: .createCustomToken
     }
@@ -44,7 +48,7 @@ enum Call {
 /// The calls of all services, and the handshake before them; the raw value is the row of the report.
 enum Method: Int, CaseIterable {
   case handshake, check, signIn, link, unlink, reauthenticate, fetchProviders, create, get, delete, refresh, signOut
-  case verifyIDToken, getSigningKeys, lookup, createCustomToken
+  case verifyIDToken, getSigningKeys, listProviders, startFlow, lookup, createCustomToken
 
   var name: String {
     switch self {
@@ -62,6 +66,8 @@ enum Method: Int, CaseIterable {
     case .signOut: "SessionService/SignOut"
     case .verifyIDToken: "SessionService/VerifyIdToken"
     case .getSigningKeys: "SessionService/GetSigningKeys"
+    case .listProviders: "ProviderFlowService/ListProviders"
+    case .startFlow: "ProviderFlowService/StartFlow"
     case .lookup: "AdminService/Lookup"
     case .createCustomToken: "AdminService/CreateCustomToken"
     }
@@ -77,6 +83,12 @@ struct Login: Equatable {
 struct ProviderToken: Equatable {
   var providerID: String
   var idToken: String
+}
+
+/// A flow that is started and never ended.
+struct FlowWish: Equatable {
+  var providerID = "oidc.corp"
+  var redirectURI = "http://localhost:3000/callback"
 }
 
 enum Credential {
@@ -97,6 +109,8 @@ enum Answer: Equatable {
   case account(AccountFacts)
   case verdict(active: Bool, accountID: String, reason: String)
   case signingKeys(count: Int)
+  case providers([String])
+  case flow(id: String, url: String)
   case customToken(String)
   /// An answer without a field.
   case done

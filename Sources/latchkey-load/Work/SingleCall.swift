@@ -26,6 +26,21 @@ extension SingleCall {
     }
   }
 
+  static func listProviders(_ wish: FlowWish) -> SingleCall {
+    SingleCall(.listProviders) { answer in
+      guard case .providers(let ids) = answer else { return answer.surprise }
+      return ids.contains(wish.providerID) ? .done : .wrong("a provider is missing")
+    }
+  }
+
+  static func startFlow(_ wish: FlowWish) -> SingleCall {
+    SingleCall(.startFlow(wish)) { answer in
+      guard case .flow(let id, let url) = answer else { return answer.surprise }
+      guard !id.isEmpty, url.hasPrefix("https://") else { return .wrong("a flow without id or address") }
+      return url.contains(id) ? .wrong("a flow's id in its address") : .done
+    }
+  }
+
   static var signInAnonymous: SingleCall {
     SingleCall(.signIn(.anonymous)) { answer in
       guard case .session(let session) = answer else { return answer.surprise }

@@ -1,5 +1,6 @@
 import Crypto
 import Dispatch
+import Encodings
 import Fetch
 import Identity
 import Providers
@@ -51,7 +52,9 @@ enum Keys {
 
   /// One provider whose keys are at hand.
   static let registry: Registry = {
-    var settings = ProviderSettings(id: "oidc.corp", issuer: "https://idp.example", clientIDs: ["client-1", "client-2"])
+    guard var settings = ProviderSettings.standard(id: "oidc.corp") else { fatalError("no provider") }
+    settings.clientIDs = ["client-1", "client-2"]
+    settings.issuers = ["https://idp.example"]
     settings.algorithms = [.edDSA]
     settings.keys = .jwks(url: "https://idp.example/keys")
     guard let registry = try? Registry([settings], fetching: KeySetFetcher()) else { fatalError("no registry") }
@@ -67,7 +70,7 @@ enum Keys {
   }()
 
   private struct KeySetFetcher: HTTPSFetching {
-    func get(_ url: String) async throws -> FetchedBody {
+    func fetch(_ request: FetchRequest) async throws -> FetchedBody {
       FetchedBody(status: 200, maxAgeSeconds: 86_400, bytes: providersSet)
     }
   }
@@ -78,6 +81,9 @@ struct OpenCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
   func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token) }
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] { [UInt8](repeating: 0, count: 32) }
+  func throttleKey(_ bytes: [UInt8]) -> Digest { sha256(bytes) }
+  func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Crypto.hmacSHA1(key: Secret(copying: key), bytes) }
+  func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest { sha256(bytes) }
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] { plaintext }
   func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? { sealed }

@@ -15,6 +15,7 @@ extension FuzzTarget {
     CreateRequest.self, GetRequest.self, DeleteRequest.self, LookupRequest.self, CreateCustomTokenRequest.self,
     RefreshRequest.self, SignOutRequest.self, VerifyIdTokenRequest.self, GetSigningKeysRequest.self,
     HealthCheckRequest.self, ServerReflectionRequest.self, Session.self, ServerReflectionResponse.self,
+    UpdateRequest.self, MergeRequest.self,
   ]
 
   private static func checkMessage<M: WireMessage>(_ type: M.Type, _ bytes: [UInt8]) {

@@ -1,3 +1,4 @@
+import Encodings
 import Identity
 import Store
 import Tokens
@@ -27,6 +28,11 @@ extension FuzzTarget {
       LinkRequest(idToken: "t", credential: password, idempotencyKey: "k"),
       UnlinkRequest(idToken: "t", providerID: "google.com"), CreateRequest(email: "a@b.example", displayName: "Zoë"),
       GetRequest(idToken: "t"), DeleteRequest(idToken: "t", client: client),
+      UpdateRequest(
+        idToken: "t", account: account, updateMask: FieldMask(paths: ["display_name", "email"]), newPassword: "n"),
+      MergeRequest(
+        survivorIDToken: "t", otherIDToken: "u", dryRun: true,
+        keep: [MergeKeep(field: "phone", fromAccountID: "a"), MergeKeep()]),
       LookupRequest(subject: .identity(ProviderIdentity(providerID: "p", subject: "s"))),
       CreateCustomTokenRequest(accountID: "a", claimsJSON: "{\"a\":1}", lifetimeMillis: -1_500),
       RefreshRequest(refreshToken: "r"), SignOutRequest(idToken: "t", refreshToken: "r"),

@@ -11,6 +11,7 @@ extension FuzzTarget {
     if let held = HeldAssertion(packed: input) {
       law(held.packed == input, "a row is read that nobody wrote")
     }
+    if let held = HeldCode(packed: input) { law(held.packed == input, "a code is read that nobody sealed") }
     law((try? sealing.open(input, context: input)) == nil, "something opens that nobody sealed")
     let sealed = sealing.seal(input, context: [1])
     law((try? sealing.open(sealed, context: [1])) == input, "a sealed row does not open")

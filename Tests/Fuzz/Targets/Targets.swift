@@ -19,8 +19,8 @@ package struct FuzzTarget: Sendable {
 
   /// The most exposed first.
   package static let all: [FuzzTarget] = [
-    connection, message, head, framing, token, claims, json, customClaims, settings, address, keySet, timeout,
-    encodings, pending, keyFiles, pemFiles, certificate,
+    connection, message, head, framing, token, claims, redirect, tokenAnswer, signedRequest, json, customClaims,
+    settings, address, keySet, timeout, encodings, pending, keyFiles, pemFiles, certificate,
   ]
 
   package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

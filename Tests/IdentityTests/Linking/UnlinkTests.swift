@@ -28,7 +28,7 @@ struct `Unlink, every one` {
     let session = try known(.proved(ada), password: false)
     let before = world.store.contents
     let failure = await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
-    #expect(failure?.metadata == ["addable_methods": "password,oidc.corp,oidc.other"])
+    #expect(failure?.metadata == ["addable_methods": "password,phone,oidc.corp,oidc.other"])
     #expect(world.store.contents == before)
   }
 
@@ -116,7 +116,7 @@ struct `Unlink, every one` {
   @Test func `the caller's session goes on although it began with the provider, and its login is no younger`()
     async throws
   {
-    _ = try known()
+    _ = try known(factors: [.totp])
     let session = try world.session(of: "account-y", by: .provider("google.com"), secondFactor: "totp")
     let before = try world.claims(session)
     world.clock.advance(millis: 60_000)

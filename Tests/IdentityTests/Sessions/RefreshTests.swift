@@ -8,7 +8,7 @@ struct `Refresh, every one` {
   let world = World()
 
   func known(secondFactor: String? = nil) throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.proved(ada), password: true, factors: secondFactor == nil ? [] : [.totp]))
     return try world.session(of: "account-y", secondFactor: secondFactor)
   }
 
@@ -42,6 +42,31 @@ struct `Refresh, every one` {
     let session = try known()
     world.store.edit { $0.accounts["account-y"]?.displayName = "Countess" }
     #expect(try world.claims(try await refresh(session.refreshToken)).name == "Countess")
+  }
+
+  @Test func `changed custom claims, an unlinked identity and a lost proof show at the next refresh`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google(), corp()]))
+    let session = try world.session(of: "account-y")
+    world.store.edit {
+      $0.accounts["account-y"]?.customClaimsJSON = #"{"role":"guest"}"#
+      $0.accounts["account-y"]?.emailProof = nil
+      $0.identities[google().identity] = nil
+    }
+    let claims = try world.claims(try await refresh(session.refreshToken))
+    #expect(claims.customClaimsJSON == #"{"role":"guest"}"#)
+    #expect(!claims.emailVerified)
+    #expect(claims.identities == [corp().identity])
+  }
+
+  @Test func `a factor that was withdrawn is vouched for no more, and another kind does not stand in for it`()
+    async throws
+  {
+    let session = try known(secondFactor: "totp")
+    let before = try world.claims(session)
+    #expect(before.signInSecondFactor == "totp" && before.methods == ["pwd", "otp", "mfa"])
+    world.store.edit { $0.factors = account(factors: [.phone]).factors }
+    let after = try world.claims(try await refresh(session.refreshToken))
+    #expect(after.signInSecondFactor == nil && after.methods == ["pwd"])
   }
 
   @Test func `check 94: the direct parent gets the same successor for ten seconds and ends the family after`()

@@ -36,6 +36,11 @@ struct FakeCryptography: Cryptography {
 
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] { mixed("tag" + family, token) }
 
+  func throttleKey(_ bytes: [UInt8]) -> Digest { Digest(mixed("throttle", bytes)) }
+  func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest { Digest(mixed(purpose, bytes)) }
+
+  func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Array(mixed("sha1", key + bytes).prefix(20)) }
+
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
 
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] {
@@ -131,6 +136,43 @@ final class FakeTokens: Tokens {
 /// Providers that vouch for whatever a test has registered under a token's text.
 final class FakeProviders: Providers {
   private let known = Mutex<[String: VerifiedCredential]>([:])
+  private let redemptions = Mutex<[HeldFlow]>([])
+  private let refusal = Mutex<Failure?>(nil)
+  /// Of a protocol without `state`.
+  let echoesNoState = "oidc.other"
+
+  let flowProviderIDs: Set<String> = ["google.com", "oidc.corp", "oidc.other"]
+  /// The flows whose codes were redeemed, in order.
+  var redeemed: [HeldFlow] { redemptions.withLock { $0 } }
+
+  func refuse(with failure: Failure?) { refusal.withLock { $0 = failure } }
+
+  func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow {
+    if let failure = refusal.withLock({ $0 }) { throw failure }
+    return StartedFlow(
+      authorizationURL: "https://\(flow.providerID)/authorize?state=\(flow.state)", responseMode: "query",
+      stateIsEchoed: flow.providerID != echoesNoState, kept: "kept for \(flow.providerID)")
+  }
+
+  /// The code to come back with for what the provider says then.
+  func code(_ credential: VerifiedCredential) -> String {
+    known.withLock { known in
+      let code = "code-\(known.count)"
+      known[code] = credential
+      return code
+    }
+  }
+
+  func finish(
+    _ flow: HeldFlow, with parameters: [String: String], at now: Timestamp
+  ) async throws -> VerifiedCredential {
+    redemptions.withLock { $0.append(flow) }
+    if let failure = refusal.withLock({ $0 }) { throw failure }
+    guard let code = parameters["code"], let credential = known.withLock({ $0[code] }) else {
+      throw Failure(.invalidCredential)
+    }
+    return credential
+  }
 
   /// The token to present for this assertion. `singleUseUntil` makes it one that may be presented once.
   func token(_ assertion: Assertion, singleUseUntil: Timestamp? = nil) -> ProviderToken {

@@ -16,7 +16,9 @@ final class InterruptedStore: Store {
   func detachThread() {}
   func endTurn() {}
   func close() async {}
-  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int { try await store.sweep(at: now, rowsMax: rowsMax) }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
+    try await store.sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore)
+  }
   func now(_ query: Query) throws -> Facts? { try store.now(query) }
   func load(_ query: Query) async throws -> Facts { try await store.load(query) }
 

@@ -20,7 +20,9 @@ final class MemoryStore: Store {
   func detachThread() {}
   func endTurn() {}
   func close() async {}
-  func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int { tables.withLock { $0.sweep(at: now) } }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
+    tables.withLock { $0.sweep(at: now) }
+  }
 
   func now(_ query: Query) throws -> Facts? { answersNow ? try facts(query) : nil }
 

@@ -19,11 +19,11 @@ extension World {
     return try await SignIn(environment)(request, call ?? self.call())
   }
 
-  /// Passes where exactly this is refused and nothing at all has been written.
+  /// Passes where nothing has been written but what counts attempts.
   func untouched(_ body: () async -> Void) async -> Bool {
-    let before = store.contents
+    let before = store.contents.uncounted
     await body()
-    return store.contents == before
+    return store.contents.uncounted == before
   }
 }
 

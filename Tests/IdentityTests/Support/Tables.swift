@@ -13,12 +13,27 @@ struct Tables: Hashable, Sendable {
   var spent: [Digest: Timestamp] = [:]
   var audit: [AuditRecord] = []
   var signingKeys: [SigningKeyRecord] = []
+  var deliveries: [DeliveryRecord] = []
+  var throttles: [Digest: ThrottleRecord] = [:]
+  var closedAccounts: [String: ClosedAccountRecord] = [:]
+  var idleSince: [String: Timestamp] = [:]
+  var importKeys: [String: ImportKeyRecord] = [:]
+
+  /// All but the counts of attempts, which refusals leave behind.
+  var uncounted: Tables {
+    var rest = self
+    rest.throttles = [:]
+    return rest
+  }
 
   func openSessions(of accountID: String) -> [SessionRecord] {
     sessions.values.filter { $0.accountID == accountID && $0.closedAt == nil }
   }
 
-  func events(of accountID: String) -> [String] { audit.filter { $0.accountID == accountID }.map(\.event) }
+  /// But for the sign-ins themselves, which nearly every test has.
+  func events(of accountID: String) -> [String] { allEvents(of: accountID).filter { $0 != "SIGNED_IN" } }
+
+  func allEvents(of accountID: String) -> [String] { audit.filter { $0.accountID == accountID }.map(\.event) }
 }
 
 // MARK: look-ups
@@ -49,9 +64,55 @@ extension Tables {
     }
     facts.pending = query.pending.flatMap { pendings[$0] }
     facts.pendingAccount = state(facts.pending?.accountID)
+    facts.alsoPending = query.alsoPending.flatMap { pendings[$0] }
+    facts.code = query.code.flatMap { pendings[$0] }
     facts.tokenSpent = query.spentToken.map { spent[$0] != nil } ?? false
     facts.signingKeys = query.signingKeys ? signingKeys : []
+    if let range = query.events {
+      facts.lastEvent = audit.last?.position ?? 0
+      facts.events = Array(audit.filter { $0.position > range.after }.prefix(range.rowsMax))
+    }
+    facts.throttles = query.throttles.compactMap { throttles[$0] }
+    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.sessionAccount {
+      facts.deviceIsKnown = sessions.values.contains {
+        $0.accountID == owner.account.id && $0.deviceID == name
+          && ($0.closedReason == nil || $0.closedReason == "signed_out")
+      }
+    }
+    facts.deliveries = query.deliveries.map(queue)
+    if let wanted = query.openSessions {
+      let open = openSessions(of: wanted.accountID).filter { $0.isOpen(at: wanted.at) }
+        .sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+      facts.openSessionCount = open.count
+      facts.openSessions = Array(open.prefix(wanted.most))
+    }
+    facts.closedAccount = facts.account == nil ? query.accountID.flatMap { closedAccounts[$0] } : nil
+    facts.otherSession = query.otherSessionID.flatMap { sessions[$0] }
+    facts.otherSessionAccount = state(facts.otherSession?.accountID)
+    if let idle = query.idleAnonymous { facts.idleAnonymous = idleAnonymous(idle) }
+    if let page = query.page {
+      let ids = accounts.keys.sorted().filter { id in page.afterID.map { $0 < id } ?? true }
+      facts.page = ids.prefix(page.accountsMax).compactMap(state)
+    }
+    facts.importKey = query.importKeyID.flatMap { importKeys[$0] }
     return facts
+  }
+
+  private func queue(_ due: DueDeliveries) -> DeliveryQueue {
+    let waiting = deliveries.filter { $0.buriedAt == nil }
+    let first = waiting.filter { $0.nextAttemptAt <= due.at }.sorted { $0.nextAttemptAt < $1.nextAttemptAt }
+    return DeliveryQueue(
+      due: Array(first.prefix(due.rowsMax)), waitingCount: waiting.count,
+      buriedCount: deliveries.count - waiting.count, oldestCreatedAt: waiting.map(\.createdAt).min())
+  }
+
+  private func idleAnonymous(_ query: IdleQuery) -> [IdleAccount] {
+    func since(_ account: AccountRecord) -> Timestamp { idleSince[account.id] ?? account.createdAt }
+    let idle = accounts.values.filter { $0.anonymous && since($0) < query.before }.sorted { since($0) < since($1) }
+    return idle.prefix(query.accountsMax).map { account in
+      let used = sessions.values.filter { $0.accountID == account.id }.map(\.lastUsedAt).max()
+      return IdleAccount(id: account.id, version: account.version, lastUsedAt: used)
+    }
   }
 
   private func owner(of email: String) -> AccountState? { state(accounts.values.first { $0.email == email }?.id) }
@@ -78,11 +139,17 @@ extension Tables {
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
     case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .deleteAccount: accountWrite(write)
-    case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor:
+    case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
+      .updateFactor, .deleteFactor:
       identityWrite(write)
+    case .closeAccount, .guardIdle, .noteIdle: endingWrite(write)
     case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
       sessionWrite(write)
-    case .insertPending, .completePending, .countPendingAttempt, .deletePendings: pendingWrite(write)
+    case .insertPending, .completePending, .countPendingAttempt, .deletePendings, .spendPendingAttempt,
+      .resealPending, .endPendings:
+      pendingWrite(write)
+    case .countThrottle, .resetThrottle: throttleWrite(write)
+    case .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery: deliveryWrite(write)
     default: otherWrite(write)
     }
   }
@@ -90,7 +157,7 @@ extension Tables {
   private mutating func accountWrite(_ write: Write) -> Outcome? {
     switch write {
     case .insertAccount(let record):
-      if accounts[record.id] != nil { return .conflict(.accountID) }
+      if accounts[record.id] != nil || closedAccounts[record.id] != nil { return .conflict(.accountID) }
       if let taken = takenKey(of: record) { return .conflict(taken) }
       accounts[record.id] = record
     case .updateAccount(let record):
@@ -112,6 +179,19 @@ extension Tables {
       unlinks.removeAll { $0.accountID == id }
       sessions = sessions.filter { $0.value.accountID != id }
       pendings = pendings.filter { $0.value.accountID != id }
+    default: return nil
+    }
+    return nil
+  }
+
+  private mutating func endingWrite(_ write: Write) -> Outcome? {
+    switch write {
+    case .closeAccount(let closed, let version):
+      if let failed = accountWrite(.deleteAccount(id: closed.id, version: version)) { return failed }
+      closedAccounts[closed.id] = closed
+    case .guardIdle(let accountID, let since):
+      if sessions.values.contains(where: { $0.accountID == accountID && $0.lastUsedAt >= since }) { return .stale }
+    case .noteIdle(let accountID, let since): idleSince[accountID] = since
     default: return nil
     }
     return nil
@@ -142,9 +222,20 @@ extension Tables {
       unlinks.append(record)
     case .forgetUnlink(let accountID, let key): unlinks.removeAll { $0.accountID == accountID && $0.key == key }
     case .insertFactor(let record): factors.append(record)
+    case .updateFactor(let record):
+      guard let index = index(ofFactor: record.id, of: record.accountID) else { return .stale }
+      factors[index].displayName = record.displayName
+      factors[index].sealedSecret = record.sealedSecret
+    case .deleteFactor(let id, let accountID):
+      guard let index = index(ofFactor: id, of: accountID) else { return .stale }
+      factors.remove(at: index)
     default: return nil
     }
     return nil
+  }
+
+  private func index(ofFactor id: String, of accountID: String) -> Int? {
+    factors.firstIndex { $0.id == id && $0.accountID == accountID }
   }
 
   private mutating func sessionWrite(_ write: Write) -> Outcome? {
@@ -182,9 +273,11 @@ extension Tables {
       if pendings.values.count(where: { $0.caller == record.caller }) >= limits.perCallerMax {
         return .limited(.caller)
       }
-      if pendings.values.count(where: {
-        $0.accountID == record.accountID && $0.isStrangers == record.isStrangers
-      }) >= limits.perAccountMax {
+      if !record.accountID.isEmpty,
+        pendings.values.count(where: {
+          $0.accountID == record.accountID && $0.isStrangers == record.isStrangers && $0.completedAt == nil
+        }) >= limits.perAccountMax
+      {
         return .limited(.account)
       }
       pendings[record.digest] = record
@@ -197,10 +290,47 @@ extension Tables {
       pendings[digest]?.completedSessionID = sessionID
       pendings[digest]?.version += 1
     case .countPendingAttempt(let digest):
-      guard let row = pendings[digest] else { return nil }
-      pendings[digest]?.attemptsLeft = max(0, row.attemptsLeft - 1)
+      guard let row = pendings[digest], row.attemptsLeft > 0 else { return nil }
+      pendings[digest]?.attemptsLeft -= 1
+      pendings[digest]?.version += 1
+    case .spendPendingAttempt(let digest, let version):
+      guard let row = pendings[digest], row.version == version, row.attemptsLeft > 0 else { return .stale }
+      pendings[digest]?.attemptsLeft -= 1
+      pendings[digest]?.version += 1
+    case .resealPending(let digest, let version, let sealed):
+      guard let row = pendings[digest], row.version == version, row.completedAt == nil else { return .stale }
+      pendings[digest]?.sealed = sealed
+      pendings[digest]?.version += 1
     case .deletePendings(let accountID, let except):
       pendings = pendings.filter { $0.value.accountID != accountID || $0.key == except }
+    case .endPendings(let purpose, let key, let createdAfter):
+      pendings = pendings.filter {
+        let row = $0.value
+        return row.purpose != purpose || row.identity != key || createdAfter.map { row.createdAt <= $0 } ?? false
+      }
+    default: return nil
+    }
+    return nil
+  }
+
+  private mutating func deliveryWrite(_ write: Write) -> Outcome? {
+    switch write {
+    case .enqueueDelivery(let record, let queueMax):
+      if deliveries.count(where: { $0.buriedAt == nil }) >= queueMax { return .limited(.deliveries) }
+      deliveries.append(record)
+    case .claimDelivery(let id, let attempts, let nextAttemptAt):
+      guard
+        let index = deliveries.firstIndex(where: { $0.id == id && $0.attempts == attempts && $0.buriedAt == nil })
+      else { return .stale }
+      deliveries[index].attempts += 1
+      deliveries[index].nextAttemptAt = nextAttemptAt
+    case .removeDelivery(let id): deliveries.removeAll { $0.id == id }
+    case .buryDelivery(let id, let at, let reason, let keptUntil):
+      guard let index = deliveries.firstIndex(where: { $0.id == id && $0.buriedAt == nil }) else { return nil }
+      deliveries[index].buriedAt = at
+      deliveries[index].buriedReason = reason
+      deliveries[index].keptUntil = keptUntil
+      deliveries[index].sealed = []
     default: return nil
     }
     return nil
@@ -214,22 +344,45 @@ extension Tables {
     case .spendToken(let digest, let expiresAt):
       guard spent[digest] == nil else { return .conflict(.spentToken) }
       spent[digest] = expiresAt
-    case .appendAudit(let record): audit.append(record)
+    case .appendAudit(var record):
+      record.position = (audit.last?.position ?? 0) + 1
+      audit.append(record)
     case .insertSigningKey(let record):
       guard !signingKeys.contains(where: { $0.keyID == record.keyID }) else { return .conflict(.signingKey) }
       signingKeys.append(record)
     case .retireSigningKey(let keyID, let at):
-      for index in signingKeys.indices where signingKeys[index].keyID == keyID { signingKeys[index].retiredAt = at }
+      guard let index = signingKeys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else {
+        return .stale
+      }
+      signingKeys[index].retiredAt = at
+    case .deleteSigningKeys(let retiredBy):
+      signingKeys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
+    case .keepImportKey(let key): importKeys[key.id] = importKeys[key.id] ?? key
+    default: return nil
+    }
+    return nil
+  }
+
+  private mutating func throttleWrite(_ write: Write) -> Outcome? {
+    switch write {
+    case .countThrottle(let count):
+      let old = throttles[count.key]
+      if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
+      throttles[count.key] = .counting(count, after: old)
+    case .resetThrottle(let key, let kind, let at):
+      if let until = throttles[key]?.block(at: at) { return .throttled(kind, until: until) }
+      throttles[key] = nil
     default: return nil
     }
     return nil
   }
 
   mutating func sweep(at now: Timestamp) -> Int {
-    let before = pendings.count + idempotency.count + spent.count
+    let before = pendings.count + idempotency.count + spent.count + deliveries.count
     pendings = pendings.filter { now < $0.value.expiresAt }
     idempotency = idempotency.filter { now < $0.value.expiresAt }
     spent = spent.filter { now < $0.value }
-    return before - pendings.count - idempotency.count - spent.count
+    deliveries.removeAll { $0.keptUntil.map { $0 <= now } ?? false }
+    return before - pendings.count - idempotency.count - spent.count - deliveries.count
   }
 }

@@ -17,6 +17,7 @@ struct World: Sendable {
     randomness = SeededRandomness(seed: seed)
     policy = Policy()
     policy.enabledProviderIDs = ["google.com", "oidc.corp", "oidc.other"]
+    policy.phoneEnabled = true
     edit(&policy)
   }
 
@@ -31,31 +32,39 @@ struct World: Sendable {
   /// One call; a fresh fate each time.
   func call(
     caller: String = "spiffe://test/app", binding: String? = nil, key: String? = nil, request: String = "request",
-    mayFetchByEmail: Bool = false, audience: String = "app", fate: Fate = Fate()
+    mayFetchByEmail: Bool = false, audience: String = "app", ipAddress: String = "192.0.2.1",
+    deviceID: String = "device", fate: Fate = Fate()
   ) -> CallFacts {
     CallFacts(
       caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audiences: [audience],
+      redirectURIs: ["https://app.example/callback", "https://app.example/back?page=1"],
       binding: binding.map { cryptography.sha256(Array($0.utf8)) },
       idempotency: key.map {
         IdempotencyClaim(
           key: cryptography.sha256(Array("key \(caller) \($0)".utf8)),
           request: cryptography.sha256(Array("request \(request)".utf8)))
       },
-      ipAddress: "192.0.2.1", userAgent: "test", deviceID: "device", fate: fate)
+      ipAddress: ipAddress, userAgent: "test", deviceID: deviceID, fate: fate)
   }
 
   /// Puts an open session of the account into the store, and answers with its tokens.
   func session(
     of accountID: String, by first: FirstFactor = .password, secondFactor: String? = nil, call: CallFacts? = nil
   ) throws -> SessionGrant {
+    let kind = secondFactor.flatMap(FactorKind.init(rawValue:))
     let opened = environment.openSession(
-      accountID: accountID, by: first, secondFactor: secondFactor, call: call ?? self.call(), now: now)
+      accountID: accountID, by: first, secondFactor: kind.map { enrolled($0, of: accountID) },
+      call: call ?? self.call(), now: now)
     store.edit { $0.sessions[opened.record.id] = opened.record }
     return try environment.grant(opened, store.state(accountID) ?? account(id: accountID), now: now)
   }
 }
 
 // MARK: records
+
+func enrolled(_ kind: FactorKind, of accountID: String) -> FactorRecord {
+  FactorRecord(id: "factor-\(kind.rawValue)", accountID: accountID, kind: kind, enrolledAt: beginning)
+}
 
 /// How the address of a built account stands.
 enum AddressState: Sendable {
@@ -95,7 +104,7 @@ func account(
   return AccountState(
     account: record,
     identities: identities.map { IdentityRecord(assertion: $0, accountID: id, linkedAt: beginning) },
-    factors: factors.map { FactorRecord(id: "factor-\($0.rawValue)", accountID: id, kind: $0, enrolledAt: beginning) })
+    factors: factors.map { enrolled($0, of: id) })
 }
 
 /// What Google says of somebody: authoritative for the address unless told otherwise.

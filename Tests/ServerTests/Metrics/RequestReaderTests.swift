@@ -77,6 +77,15 @@ func `another major version is not supported`(version: String) {
   #expect(read(String(repeating: "x", count: 101), headBytesMax: 100) == .refuse(.headTooLarge))
 }
 
+@Test(arguments: [
+  ("", ""), ("If-None-Match: \"a\"\r\n", "\"a\""), ("IF-NONE-MATCH:\t\"a\" , W/\"b\"\r\n", "\"a\",W/\"b\""),
+  ("If-None-Match: \"a\"\r\nX: y\r\nif-none-match: *\r\n", "\"a\",*"), ("If-None: \"a\"\r\n", ""),
+])
+func `the tags of what a client knows are read, of all fields that have some`(fields: String, tags: String) {
+  let wanted = HTTPRequest(method: "GET", path: "/", knownTags: tags)
+  #expect(read("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n") == .request(wanted))
+}
+
 @Test func `a request that comes byte by byte is the same, and what is not whole waits`() {
   var reader = HTTPRequestReader(headBytesMax: 4_096)
   let bytes = Array("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".utf8)

@@ -51,27 +51,52 @@ func `every limit that is reached is counted by its name`(limit: LimitKind) {
 private struct Scripted: HTTPSFetching {
   let answer: Result<FetchedBody, FetchError>
 
-  func get(_ url: String) async throws -> FetchedBody { try answer.get() }
+  func fetch(_ request: FetchRequest) async throws -> FetchedBody { try answer.get() }
 }
 
 @Test func `a fetch is counted by what came of it, and passed on as it was`() async throws {
-  let metrics = ServerMetrics(MetricsRegistry())
+  let metrics = ServerMetrics(MetricsRegistry(), providers: ["github.com", "yahoo.com"])
   let errors: [(FetchError, String)] = [
-    (.refusedURL, "refused_url"), (.refusedAddress, "refused_address"), (.redirected, "redirected"),
-    (.tooLarge, "too_large"), (.timedOut, "timed_out"), (.untrusted, "untrusted"),
-    (.unreachable("why"), "unreachable"), (.overloaded, "overloaded"), (.closed, "closed"),
+    (.refusedURL, "refused_url"), (.refusedField, "refused_field"), (.requestTooLarge, "request_too_large"),
+    (.refusedAddress, "refused_address"), (.redirected, "redirected"), (.tooLarge, "too_large"),
+    (.timedOut, "timed_out"), (.untrusted, "untrusted"), (.unreachable("why"), "unreachable"),
+    (.overloaded, "overloaded"), (.circuitOpen, "circuit_open"), (.closed, "closed"),
   ]
   for (error, _) in errors {
     let fetcher = CountedFetcher(fetcher: Scripted(answer: .failure(error)), metrics: metrics)
-    await #expect(throws: error) { try await fetcher.get("https://secret.example/") }
+    await #expect(throws: error) { try await fetcher.get("https://secret.example/", for: "github.com") }
   }
-  let body = FetchedBody(status: 500, bytes: [1])
-  let fetcher = CountedFetcher(fetcher: Scripted(answer: .success(body)), metrics: metrics)
-  #expect(try await fetcher.get("https://secret.example/") == body)
-  let results = (errors.map { $1 } + ["answered"]).sorted()
+  for (status, result) in [(499, "answered"), (500, "failed")] {
+    let body = FetchedBody(status: status, bytes: [1])
+    let fetcher = CountedFetcher(fetcher: Scripted(answer: .success(body)), metrics: metrics)
+    #expect(try await fetcher.get("https://secret.example/", for: "github.com") == body, "\(result)")
+  }
+  let results = (errors.map { $1 } + ["answered", "failed"]).sorted()
   #expect(
-    counted(metrics, "latchkey_fetches_total") == results.map { "latchkey_fetches_total{result=\"\($0)\"} 1" })
+    counted(metrics, "latchkey_fetches_total")
+      == results.map { "latchkey_fetches_total{provider=\"github.com\",result=\"\($0)\"} 1" })
   #expect(counted(metrics, "latchkey_refusals_total") == ["latchkey_refusals_total{limit=\"fetch_queue\"} 1"])
+}
+
+@Test func `a fetch from a provider that is not configured is counted without its name`() async throws {
+  let metrics = ServerMetrics(MetricsRegistry(), providers: ["github.com"])
+  let body = FetchedBody(status: 200, bytes: [])
+  let fetcher = CountedFetcher(fetcher: Scripted(answer: .success(body)), metrics: metrics)
+  for provider in ["", "secret.example"] { _ = try await fetcher.get("https://secret.example/", for: provider) }
+  #expect(
+    counted(metrics, "latchkey_fetches_total") == ["latchkey_fetches_total{provider=\"none\",result=\"answered\"} 2"])
+}
+
+@Test func `the breakers of all configured providers are told from the start`() throws {
+  let registry = MetricsRegistry()
+  Gauges(registry: registry).reportBreakers(of: ["yahoo.com", "github.com"], try CurlFetcher(drivers: 1))
+  let told = registry.exposition().split(separator: "\n").filter { $0.hasPrefix("latchkey_fetch_breaker") }
+  #expect(
+    told == [
+      "latchkey_fetch_breaker_open{provider=\"github.com\"} 0", "latchkey_fetch_breaker_open{provider=\"yahoo.com\"} 0",
+      "latchkey_fetch_breaker_openings_total{provider=\"github.com\"} 0",
+      "latchkey_fetch_breaker_openings_total{provider=\"yahoo.com\"} 0",
+    ])
 }
 
 @Test func `what the store tells is counted`() {

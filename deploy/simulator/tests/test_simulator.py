@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import urllib.error
+from pathlib import Path
 
 import jwt
 import pytest
@@ -110,7 +111,7 @@ def test_each_misbehaviour_is_what_its_name_says(simulator: Running) -> None:
         return simulator.get("/moody/jwks", timeout_seconds=1)
 
     assert "keys" in json.loads(answer("well"))
-    assert len(answer("huge")) > 5_000_000
+    assert len(answer("huge")) > 50_000_000
     assert answer("html").startswith(b"<!doctype html>")
     with pytest.raises(json.JSONDecodeError):
         json.loads(answer("broken"))
@@ -142,3 +143,13 @@ def test_every_request_is_noted_by_issuer_and_document(simulator: Running) -> No
 def test_an_unknown_issuer_or_a_bad_option_ends_with_one_line_saying_why(simulator: Running) -> None:
     with pytest.raises(RuntimeError, match=r"^simulator: .*no issuer 'nobody' here.*\n$"):
         simulator.command("mint", "--issuer", "nobody")
+
+
+def test_the_settings_for_latchkey_name_each_provider_and_files_that_are_there(simulator: Running) -> None:
+    listed = json.loads(simulator.command(
+        "settings", "--base", simulator.base, "--named-folder", str(simulator.folder)))
+    assert len({each["id"] for each in listed}) == len(listed) == 11
+    for each in listed:
+        file = each.get("client_secret_file") or each["private_key_file"]
+        assert Path(file).read_text().strip()
+        assert all(value.startswith(simulator.base) for name, value in each.items() if name.endswith("_url"))

@@ -270,13 +270,14 @@ static inline void lk_be_nice(int value) { setpriority(PRIO_PROCESS, (id_t)sysca
 // The kernel keeps 15 bytes of a thread's name and cuts the rest.
 static inline void lk_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-// Blocks the signals that end or reload the server, in this thread and all that it starts; lk_wait_signal takes them.
+// Blocks the signals that the server heeds, in this thread and all that it starts; lk_wait_signal takes them.
 static inline void lk_block_signals(void) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 static inline int lk_wait_signal(void) {
@@ -285,6 +286,7 @@ static inline int lk_wait_signal(void) {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGUSR1);
   int signal = 0;
   return sigwait(&set, &signal) == 0 ? signal : -1;
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
+#include "google/protobuf/field_mask.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
@@ -12,7 +13,11 @@
 #include "latchkey/v1/account_service.pb-c.h"
 #include "latchkey/v1/admin_service.pb-c.h"
 #include "latchkey/v1/auth_service.pb-c.h"
+#include "latchkey/v1/event_service.pb-c.h"
+#include "latchkey/v1/provider_flow_service.pb-c.h"
+#include "latchkey/v1/second_factor_service.pb-c.h"
 #include "latchkey/v1/session_service.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
+#include "latchkey/v1/verification_service.pb-c.h"
 extern const unsigned char *const latchkey_descriptor_set;
 extern const size_t latchkey_descriptor_set_bytes;

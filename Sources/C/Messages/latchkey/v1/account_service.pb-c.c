@@ -322,6 +322,276 @@ void   latchkey__v1__delete_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__delete_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__update_request__init
+                     (Latchkey__V1__UpdateRequest         *message)
+{
+  static const Latchkey__V1__UpdateRequest init_value = LATCHKEY__V1__UPDATE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__update_request__get_packed_size
+                     (const Latchkey__V1__UpdateRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__update_request__pack
+                     (const Latchkey__V1__UpdateRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__update_request__pack_to_buffer
+                     (const Latchkey__V1__UpdateRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__UpdateRequest *
+       latchkey__v1__update_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__UpdateRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__update_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__update_request__free_unpacked
+                     (Latchkey__V1__UpdateRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__update_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__update_response__init
+                     (Latchkey__V1__UpdateResponse         *message)
+{
+  static const Latchkey__V1__UpdateResponse init_value = LATCHKEY__V1__UPDATE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__update_response__get_packed_size
+                     (const Latchkey__V1__UpdateResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__update_response__pack
+                     (const Latchkey__V1__UpdateResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__update_response__pack_to_buffer
+                     (const Latchkey__V1__UpdateResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__update_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__UpdateResponse *
+       latchkey__v1__update_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__UpdateResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__update_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__update_response__free_unpacked
+                     (Latchkey__V1__UpdateResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__update_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__merge_request__init
+                     (Latchkey__V1__MergeRequest         *message)
+{
+  static const Latchkey__V1__MergeRequest init_value = LATCHKEY__V1__MERGE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__merge_request__get_packed_size
+                     (const Latchkey__V1__MergeRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__merge_request__pack
+                     (const Latchkey__V1__MergeRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__merge_request__pack_to_buffer
+                     (const Latchkey__V1__MergeRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__MergeRequest *
+       latchkey__v1__merge_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__MergeRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__merge_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__merge_request__free_unpacked
+                     (Latchkey__V1__MergeRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__merge_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__merge_keep__init
+                     (Latchkey__V1__MergeKeep         *message)
+{
+  static const Latchkey__V1__MergeKeep init_value = LATCHKEY__V1__MERGE_KEEP__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__merge_keep__get_packed_size
+                     (const Latchkey__V1__MergeKeep *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_keep__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__merge_keep__pack
+                     (const Latchkey__V1__MergeKeep *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_keep__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__merge_keep__pack_to_buffer
+                     (const Latchkey__V1__MergeKeep *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_keep__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__MergeKeep *
+       latchkey__v1__merge_keep__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__MergeKeep *)
+     protobuf_c_message_unpack (&latchkey__v1__merge_keep__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__merge_keep__free_unpacked
+                     (Latchkey__V1__MergeKeep *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__merge_keep__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__merge_response__init
+                     (Latchkey__V1__MergeResponse         *message)
+{
+  static const Latchkey__V1__MergeResponse init_value = LATCHKEY__V1__MERGE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__merge_response__get_packed_size
+                     (const Latchkey__V1__MergeResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__merge_response__pack
+                     (const Latchkey__V1__MergeResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__merge_response__pack_to_buffer
+                     (const Latchkey__V1__MergeResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__MergeResponse *
+       latchkey__v1__merge_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__MergeResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__merge_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__merge_response__free_unpacked
+                     (Latchkey__V1__MergeResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__merge_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__merge_conflict__init
+                     (Latchkey__V1__MergeConflict         *message)
+{
+  static const Latchkey__V1__MergeConflict init_value = LATCHKEY__V1__MERGE_CONFLICT__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__merge_conflict__get_packed_size
+                     (const Latchkey__V1__MergeConflict *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__merge_conflict__pack
+                     (const Latchkey__V1__MergeConflict *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__merge_conflict__pack_to_buffer
+                     (const Latchkey__V1__MergeConflict *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__MergeConflict *
+       latchkey__v1__merge_conflict__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__MergeConflict *)
+     protobuf_c_message_unpack (&latchkey__v1__merge_conflict__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__merge_conflict__free_unpacked
+                     (Latchkey__V1__MergeConflict *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descriptors[6] =
 {
   {
@@ -672,16 +942,456 @@ const ProtobufCMessageDescriptor latchkey__v1__delete_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__delete_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__account_service__method_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__update_request__field_descriptors[6] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "account",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "update_mask",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, update_mask),
+    &google__protobuf__field_mask__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "new_password",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, new_password),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "idempotency_key",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__update_request__field_indices_by_name[] = {
+  1,   /* field[1] = account */
+  5,   /* field[5] = client */
+  0,   /* field[0] = id_token */
+  4,   /* field[4] = idempotency_key */
+  3,   /* field[3] = new_password */
+  2,   /* field[2] = update_mask */
+};
+static const ProtobufCIntRange latchkey__v1__update_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__update_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.UpdateRequest",
+  "UpdateRequest",
+  "Latchkey__V1__UpdateRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__UpdateRequest),
+  6,
+  latchkey__v1__update_request__field_descriptors,
+  latchkey__v1__update_request__field_indices_by_name,
+  1,  latchkey__v1__update_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__update_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__update_response__field_descriptors[1] =
+{
+  {
+    "session",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateResponse, session),
+    &latchkey__v1__session__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__update_response__field_indices_by_name[] = {
+  0,   /* field[0] = session */
+};
+static const ProtobufCIntRange latchkey__v1__update_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__update_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.UpdateResponse",
+  "UpdateResponse",
+  "Latchkey__V1__UpdateResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__UpdateResponse),
+  1,
+  latchkey__v1__update_response__field_descriptors,
+  latchkey__v1__update_response__field_indices_by_name,
+  1,  latchkey__v1__update_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__update_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__merge_request__field_descriptors[6] =
+{
+  {
+    "survivor_id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeRequest, survivor_id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "other_id_token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeRequest, other_id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "dry_run",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeRequest, dry_run),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "keep",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__MergeRequest, n_keep),
+    offsetof(Latchkey__V1__MergeRequest, keep),
+    &latchkey__v1__merge_keep__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "idempotency_key",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__merge_request__field_indices_by_name[] = {
+  5,   /* field[5] = client */
+  2,   /* field[2] = dry_run */
+  4,   /* field[4] = idempotency_key */
+  3,   /* field[3] = keep */
+  1,   /* field[1] = other_id_token */
+  0,   /* field[0] = survivor_id_token */
+};
+static const ProtobufCIntRange latchkey__v1__merge_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__merge_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MergeRequest",
+  "MergeRequest",
+  "Latchkey__V1__MergeRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__MergeRequest),
+  6,
+  latchkey__v1__merge_request__field_descriptors,
+  latchkey__v1__merge_request__field_indices_by_name,
+  1,  latchkey__v1__merge_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__merge_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__merge_keep__field_descriptors[2] =
+{
+  {
+    "field",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeKeep, field),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "from_account_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeKeep, from_account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__merge_keep__field_indices_by_name[] = {
+  0,   /* field[0] = field */
+  1,   /* field[1] = from_account_id */
+};
+static const ProtobufCIntRange latchkey__v1__merge_keep__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__merge_keep__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MergeKeep",
+  "MergeKeep",
+  "Latchkey__V1__MergeKeep",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__MergeKeep),
+  2,
+  latchkey__v1__merge_keep__field_descriptors,
+  latchkey__v1__merge_keep__field_indices_by_name,
+  1,  latchkey__v1__merge_keep__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__merge_keep__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__merge_response__field_descriptors[4] =
+{
+  {
+    "session",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeResponse, session),
+    &latchkey__v1__session__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "conflicts",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__MergeResponse, n_conflicts),
+    offsetof(Latchkey__V1__MergeResponse, conflicts),
+    &latchkey__v1__merge_conflict__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "moved_provider_ids",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Latchkey__V1__MergeResponse, n_moved_provider_ids),
+    offsetof(Latchkey__V1__MergeResponse, moved_provider_ids),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "closed_account_id",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeResponse, closed_account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__merge_response__field_indices_by_name[] = {
+  3,   /* field[3] = closed_account_id */
+  1,   /* field[1] = conflicts */
+  2,   /* field[2] = moved_provider_ids */
+  0,   /* field[0] = session */
+};
+static const ProtobufCIntRange latchkey__v1__merge_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__merge_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MergeResponse",
+  "MergeResponse",
+  "Latchkey__V1__MergeResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__MergeResponse),
+  4,
+  latchkey__v1__merge_response__field_descriptors,
+  latchkey__v1__merge_response__field_indices_by_name,
+  1,  latchkey__v1__merge_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__merge_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__merge_conflict__field_descriptors[3] =
+{
+  {
+    "field",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeConflict, field),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "survivor_value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeConflict, survivor_value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "other_value",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MergeConflict, other_value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__merge_conflict__field_indices_by_name[] = {
+  0,   /* field[0] = field */
+  2,   /* field[2] = other_value */
+  1,   /* field[1] = survivor_value */
+};
+static const ProtobufCIntRange latchkey__v1__merge_conflict__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__merge_conflict__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MergeConflict",
+  "MergeConflict",
+  "Latchkey__V1__MergeConflict",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__MergeConflict),
+  3,
+  latchkey__v1__merge_conflict__field_descriptors,
+  latchkey__v1__merge_conflict__field_indices_by_name,
+  1,  latchkey__v1__merge_conflict__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__merge_conflict__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor latchkey__v1__account_service__method_descriptors[5] =
 {
   { "Create", &latchkey__v1__create_request__descriptor, &latchkey__v1__create_response__descriptor },
   { "Get", &latchkey__v1__get_request__descriptor, &latchkey__v1__get_response__descriptor },
+  { "Update", &latchkey__v1__update_request__descriptor, &latchkey__v1__update_response__descriptor },
   { "Delete", &latchkey__v1__delete_request__descriptor, &latchkey__v1__delete_response__descriptor },
+  { "Merge", &latchkey__v1__merge_request__descriptor, &latchkey__v1__merge_response__descriptor },
 };
 const unsigned latchkey__v1__account_service__method_indices_by_name[] = {
   0,        /* Create */
-  2,        /* Delete */
-  1         /* Get */
+  3,        /* Delete */
+  1,        /* Get */
+  4,        /* Merge */
+  2         /* Update */
 };
 const ProtobufCServiceDescriptor latchkey__v1__account_service__descriptor =
 {
@@ -690,7 +1400,7 @@ const ProtobufCServiceDescriptor latchkey__v1__account_service__descriptor =
   "AccountService",
   "Latchkey__V1__AccountService",
   "latchkey.v1",
-  3,
+  5,
   latchkey__v1__account_service__method_descriptors,
   latchkey__v1__account_service__method_indices_by_name
 };
@@ -710,13 +1420,29 @@ void latchkey__v1__account_service__get(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__account_service__descriptor);
   service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__account_service__update(ProtobufCService *service,
+                                           const Latchkey__V1__UpdateRequest *input,
+                                           Latchkey__V1__UpdateResponse_Closure closure,
+                                           void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__account_service__descriptor);
+  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__account_service__delete(ProtobufCService *service,
                                            const Latchkey__V1__DeleteRequest *input,
                                            Latchkey__V1__DeleteResponse_Closure closure,
                                            void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__account_service__descriptor);
-  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__account_service__merge(ProtobufCService *service,
+                                          const Latchkey__V1__MergeRequest *input,
+                                          Latchkey__V1__MergeResponse_Closure closure,
+                                          void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__account_service__descriptor);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__account_service__init (Latchkey__V1__AccountService_Service *service,
                                           Latchkey__V1__AccountService_ServiceDestroy destroy)

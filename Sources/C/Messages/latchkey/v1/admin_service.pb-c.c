@@ -232,6 +232,816 @@ void   latchkey__v1__create_custom_token_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__create_custom_token_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__list_request__init
+                     (Latchkey__V1__ListRequest         *message)
+{
+  static const Latchkey__V1__ListRequest init_value = LATCHKEY__V1__LIST_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__list_request__get_packed_size
+                     (const Latchkey__V1__ListRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__list_request__pack
+                     (const Latchkey__V1__ListRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__list_request__pack_to_buffer
+                     (const Latchkey__V1__ListRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ListRequest *
+       latchkey__v1__list_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ListRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__list_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__list_request__free_unpacked
+                     (Latchkey__V1__ListRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__list_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__list_response__init
+                     (Latchkey__V1__ListResponse         *message)
+{
+  static const Latchkey__V1__ListResponse init_value = LATCHKEY__V1__LIST_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__list_response__get_packed_size
+                     (const Latchkey__V1__ListResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__list_response__pack
+                     (const Latchkey__V1__ListResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__list_response__pack_to_buffer
+                     (const Latchkey__V1__ListResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ListResponse *
+       latchkey__v1__list_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ListResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__list_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__list_response__free_unpacked
+                     (Latchkey__V1__ListResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__list_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__set_disabled_request__init
+                     (Latchkey__V1__SetDisabledRequest         *message)
+{
+  static const Latchkey__V1__SetDisabledRequest init_value = LATCHKEY__V1__SET_DISABLED_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__set_disabled_request__get_packed_size
+                     (const Latchkey__V1__SetDisabledRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__set_disabled_request__pack
+                     (const Latchkey__V1__SetDisabledRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__set_disabled_request__pack_to_buffer
+                     (const Latchkey__V1__SetDisabledRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SetDisabledRequest *
+       latchkey__v1__set_disabled_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SetDisabledRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__set_disabled_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__set_disabled_request__free_unpacked
+                     (Latchkey__V1__SetDisabledRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__set_disabled_response__init
+                     (Latchkey__V1__SetDisabledResponse         *message)
+{
+  static const Latchkey__V1__SetDisabledResponse init_value = LATCHKEY__V1__SET_DISABLED_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__set_disabled_response__get_packed_size
+                     (const Latchkey__V1__SetDisabledResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__set_disabled_response__pack
+                     (const Latchkey__V1__SetDisabledResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__set_disabled_response__pack_to_buffer
+                     (const Latchkey__V1__SetDisabledResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SetDisabledResponse *
+       latchkey__v1__set_disabled_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SetDisabledResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__set_disabled_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__set_disabled_response__free_unpacked
+                     (Latchkey__V1__SetDisabledResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__set_disabled_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__set_custom_claims_request__init
+                     (Latchkey__V1__SetCustomClaimsRequest         *message)
+{
+  static const Latchkey__V1__SetCustomClaimsRequest init_value = LATCHKEY__V1__SET_CUSTOM_CLAIMS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__set_custom_claims_request__get_packed_size
+                     (const Latchkey__V1__SetCustomClaimsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__set_custom_claims_request__pack
+                     (const Latchkey__V1__SetCustomClaimsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__set_custom_claims_request__pack_to_buffer
+                     (const Latchkey__V1__SetCustomClaimsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SetCustomClaimsRequest *
+       latchkey__v1__set_custom_claims_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SetCustomClaimsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__set_custom_claims_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__set_custom_claims_request__free_unpacked
+                     (Latchkey__V1__SetCustomClaimsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__set_custom_claims_response__init
+                     (Latchkey__V1__SetCustomClaimsResponse         *message)
+{
+  static const Latchkey__V1__SetCustomClaimsResponse init_value = LATCHKEY__V1__SET_CUSTOM_CLAIMS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__set_custom_claims_response__get_packed_size
+                     (const Latchkey__V1__SetCustomClaimsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__set_custom_claims_response__pack
+                     (const Latchkey__V1__SetCustomClaimsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__set_custom_claims_response__pack_to_buffer
+                     (const Latchkey__V1__SetCustomClaimsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SetCustomClaimsResponse *
+       latchkey__v1__set_custom_claims_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SetCustomClaimsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__set_custom_claims_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__set_custom_claims_response__free_unpacked
+                     (Latchkey__V1__SetCustomClaimsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__set_custom_claims_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__revoke_sessions_request__init
+                     (Latchkey__V1__RevokeSessionsRequest         *message)
+{
+  static const Latchkey__V1__RevokeSessionsRequest init_value = LATCHKEY__V1__REVOKE_SESSIONS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_sessions_request__get_packed_size
+                     (const Latchkey__V1__RevokeSessionsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_sessions_request__pack
+                     (const Latchkey__V1__RevokeSessionsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_sessions_request__pack_to_buffer
+                     (const Latchkey__V1__RevokeSessionsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeSessionsRequest *
+       latchkey__v1__revoke_sessions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeSessionsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_sessions_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_sessions_request__free_unpacked
+                     (Latchkey__V1__RevokeSessionsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__revoke_sessions_response__init
+                     (Latchkey__V1__RevokeSessionsResponse         *message)
+{
+  static const Latchkey__V1__RevokeSessionsResponse init_value = LATCHKEY__V1__REVOKE_SESSIONS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_sessions_response__get_packed_size
+                     (const Latchkey__V1__RevokeSessionsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_sessions_response__pack
+                     (const Latchkey__V1__RevokeSessionsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_sessions_response__pack_to_buffer
+                     (const Latchkey__V1__RevokeSessionsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeSessionsResponse *
+       latchkey__v1__revoke_sessions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeSessionsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_sessions_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_sessions_response__free_unpacked
+                     (Latchkey__V1__RevokeSessionsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_sessions_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__import_accounts_request__init
+                     (Latchkey__V1__ImportAccountsRequest         *message)
+{
+  static const Latchkey__V1__ImportAccountsRequest init_value = LATCHKEY__V1__IMPORT_ACCOUNTS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__import_accounts_request__get_packed_size
+                     (const Latchkey__V1__ImportAccountsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__import_accounts_request__pack
+                     (const Latchkey__V1__ImportAccountsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__import_accounts_request__pack_to_buffer
+                     (const Latchkey__V1__ImportAccountsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportAccountsRequest *
+       latchkey__v1__import_accounts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportAccountsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__import_accounts_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__import_accounts_request__free_unpacked
+                     (Latchkey__V1__ImportAccountsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__import_options__init
+                     (Latchkey__V1__ImportOptions         *message)
+{
+  static const Latchkey__V1__ImportOptions init_value = LATCHKEY__V1__IMPORT_OPTIONS__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__import_options__get_packed_size
+                     (const Latchkey__V1__ImportOptions *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_options__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__import_options__pack
+                     (const Latchkey__V1__ImportOptions *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_options__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__import_options__pack_to_buffer
+                     (const Latchkey__V1__ImportOptions *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_options__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportOptions *
+       latchkey__v1__import_options__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportOptions *)
+     protobuf_c_message_unpack (&latchkey__v1__import_options__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__import_options__free_unpacked
+                     (Latchkey__V1__ImportOptions *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__import_options__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__import_hash__init
+                     (Latchkey__V1__ImportHash         *message)
+{
+  static const Latchkey__V1__ImportHash init_value = LATCHKEY__V1__IMPORT_HASH__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__import_hash__get_packed_size
+                     (const Latchkey__V1__ImportHash *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_hash__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__import_hash__pack
+                     (const Latchkey__V1__ImportHash *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_hash__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__import_hash__pack_to_buffer
+                     (const Latchkey__V1__ImportHash *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_hash__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportHash *
+       latchkey__v1__import_hash__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportHash *)
+     protobuf_c_message_unpack (&latchkey__v1__import_hash__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__import_hash__free_unpacked
+                     (Latchkey__V1__ImportHash *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__import_hash__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__imported_account__init
+                     (Latchkey__V1__ImportedAccount         *message)
+{
+  static const Latchkey__V1__ImportedAccount init_value = LATCHKEY__V1__IMPORTED_ACCOUNT__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__imported_account__get_packed_size
+                     (const Latchkey__V1__ImportedAccount *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_account__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__imported_account__pack
+                     (const Latchkey__V1__ImportedAccount *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_account__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__imported_account__pack_to_buffer
+                     (const Latchkey__V1__ImportedAccount *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_account__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportedAccount *
+       latchkey__v1__imported_account__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportedAccount *)
+     protobuf_c_message_unpack (&latchkey__v1__imported_account__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__imported_account__free_unpacked
+                     (Latchkey__V1__ImportedAccount *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__imported_account__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__imported_phone_factor__init
+                     (Latchkey__V1__ImportedPhoneFactor         *message)
+{
+  static const Latchkey__V1__ImportedPhoneFactor init_value = LATCHKEY__V1__IMPORTED_PHONE_FACTOR__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__imported_phone_factor__get_packed_size
+                     (const Latchkey__V1__ImportedPhoneFactor *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_phone_factor__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__imported_phone_factor__pack
+                     (const Latchkey__V1__ImportedPhoneFactor *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_phone_factor__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__imported_phone_factor__pack_to_buffer
+                     (const Latchkey__V1__ImportedPhoneFactor *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_phone_factor__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportedPhoneFactor *
+       latchkey__v1__imported_phone_factor__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportedPhoneFactor *)
+     protobuf_c_message_unpack (&latchkey__v1__imported_phone_factor__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__imported_phone_factor__free_unpacked
+                     (Latchkey__V1__ImportedPhoneFactor *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__imported_phone_factor__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__import_accounts_response__init
+                     (Latchkey__V1__ImportAccountsResponse         *message)
+{
+  static const Latchkey__V1__ImportAccountsResponse init_value = LATCHKEY__V1__IMPORT_ACCOUNTS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__import_accounts_response__get_packed_size
+                     (const Latchkey__V1__ImportAccountsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__import_accounts_response__pack
+                     (const Latchkey__V1__ImportAccountsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__import_accounts_response__pack_to_buffer
+                     (const Latchkey__V1__ImportAccountsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportAccountsResponse *
+       latchkey__v1__import_accounts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportAccountsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__import_accounts_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__import_accounts_response__free_unpacked
+                     (Latchkey__V1__ImportAccountsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__import_accounts_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__import_error__init
+                     (Latchkey__V1__ImportError         *message)
+{
+  static const Latchkey__V1__ImportError init_value = LATCHKEY__V1__IMPORT_ERROR__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__import_error__get_packed_size
+                     (const Latchkey__V1__ImportError *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_error__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__import_error__pack
+                     (const Latchkey__V1__ImportError *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_error__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__import_error__pack_to_buffer
+                     (const Latchkey__V1__ImportError *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__import_error__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportError *
+       latchkey__v1__import_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportError *)
+     protobuf_c_message_unpack (&latchkey__v1__import_error__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__import_error__free_unpacked
+                     (Latchkey__V1__ImportError *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__import_error__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__export_accounts_request__init
+                     (Latchkey__V1__ExportAccountsRequest         *message)
+{
+  static const Latchkey__V1__ExportAccountsRequest init_value = LATCHKEY__V1__EXPORT_ACCOUNTS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__export_accounts_request__get_packed_size
+                     (const Latchkey__V1__ExportAccountsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__export_accounts_request__pack
+                     (const Latchkey__V1__ExportAccountsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__export_accounts_request__pack_to_buffer
+                     (const Latchkey__V1__ExportAccountsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ExportAccountsRequest *
+       latchkey__v1__export_accounts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ExportAccountsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__export_accounts_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__export_accounts_request__free_unpacked
+                     (Latchkey__V1__ExportAccountsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__export_accounts_response__init
+                     (Latchkey__V1__ExportAccountsResponse         *message)
+{
+  static const Latchkey__V1__ExportAccountsResponse init_value = LATCHKEY__V1__EXPORT_ACCOUNTS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__export_accounts_response__get_packed_size
+                     (const Latchkey__V1__ExportAccountsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__export_accounts_response__pack
+                     (const Latchkey__V1__ExportAccountsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__export_accounts_response__pack_to_buffer
+                     (const Latchkey__V1__ExportAccountsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ExportAccountsResponse *
+       latchkey__v1__export_accounts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ExportAccountsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__export_accounts_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__export_accounts_response__free_unpacked
+                     (Latchkey__V1__ExportAccountsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__export_accounts_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__exported_account__init
+                     (Latchkey__V1__ExportedAccount         *message)
+{
+  static const Latchkey__V1__ExportedAccount init_value = LATCHKEY__V1__EXPORTED_ACCOUNT__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__exported_account__get_packed_size
+                     (const Latchkey__V1__ExportedAccount *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__exported_account__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__exported_account__pack
+                     (const Latchkey__V1__ExportedAccount *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__exported_account__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__exported_account__pack_to_buffer
+                     (const Latchkey__V1__ExportedAccount *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__exported_account__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ExportedAccount *
+       latchkey__v1__exported_account__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ExportedAccount *)
+     protobuf_c_message_unpack (&latchkey__v1__exported_account__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__exported_account__free_unpacked
+                     (Latchkey__V1__ExportedAccount *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__exported_account__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__lookup_request__field_descriptors[4] =
 {
   {
@@ -513,14 +1323,1191 @@ const ProtobufCMessageDescriptor latchkey__v1__create_custom_token_response__des
   (ProtobufCMessageInit) latchkey__v1__create_custom_token_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__list_request__field_descriptors[2] =
+{
+  {
+    "page_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ListRequest, page_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "page_size",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ListRequest, page_size),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__list_request__field_indices_by_name[] = {
+  1,   /* field[1] = page_size */
+  0,   /* field[0] = page_token */
+};
+static const ProtobufCIntRange latchkey__v1__list_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__list_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ListRequest",
+  "ListRequest",
+  "Latchkey__V1__ListRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ListRequest),
+  2,
+  latchkey__v1__list_request__field_descriptors,
+  latchkey__v1__list_request__field_indices_by_name,
+  1,  latchkey__v1__list_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__list_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__list_response__field_descriptors[2] =
+{
+  {
+    "accounts",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ListResponse, n_accounts),
+    offsetof(Latchkey__V1__ListResponse, accounts),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "next_page_token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ListResponse, next_page_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__list_response__field_indices_by_name[] = {
+  0,   /* field[0] = accounts */
+  1,   /* field[1] = next_page_token */
+};
+static const ProtobufCIntRange latchkey__v1__list_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__list_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ListResponse",
+  "ListResponse",
+  "Latchkey__V1__ListResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ListResponse),
+  2,
+  latchkey__v1__list_response__field_descriptors,
+  latchkey__v1__list_response__field_indices_by_name,
+  1,  latchkey__v1__list_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__list_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__set_disabled_request__field_descriptors[2] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetDisabledRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "disabled",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetDisabledRequest, disabled),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__set_disabled_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+  1,   /* field[1] = disabled */
+};
+static const ProtobufCIntRange latchkey__v1__set_disabled_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__set_disabled_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SetDisabledRequest",
+  "SetDisabledRequest",
+  "Latchkey__V1__SetDisabledRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SetDisabledRequest),
+  2,
+  latchkey__v1__set_disabled_request__field_descriptors,
+  latchkey__v1__set_disabled_request__field_indices_by_name,
+  1,  latchkey__v1__set_disabled_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__set_disabled_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__set_disabled_response__field_descriptors[1] =
+{
+  {
+    "account",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetDisabledResponse, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__set_disabled_response__field_indices_by_name[] = {
+  0,   /* field[0] = account */
+};
+static const ProtobufCIntRange latchkey__v1__set_disabled_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__set_disabled_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SetDisabledResponse",
+  "SetDisabledResponse",
+  "Latchkey__V1__SetDisabledResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SetDisabledResponse),
+  1,
+  latchkey__v1__set_disabled_response__field_descriptors,
+  latchkey__v1__set_disabled_response__field_indices_by_name,
+  1,  latchkey__v1__set_disabled_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__set_disabled_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__set_custom_claims_request__field_descriptors[2] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetCustomClaimsRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "claims_json",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetCustomClaimsRequest, claims_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__set_custom_claims_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+  1,   /* field[1] = claims_json */
+};
+static const ProtobufCIntRange latchkey__v1__set_custom_claims_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SetCustomClaimsRequest",
+  "SetCustomClaimsRequest",
+  "Latchkey__V1__SetCustomClaimsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SetCustomClaimsRequest),
+  2,
+  latchkey__v1__set_custom_claims_request__field_descriptors,
+  latchkey__v1__set_custom_claims_request__field_indices_by_name,
+  1,  latchkey__v1__set_custom_claims_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__set_custom_claims_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__set_custom_claims_response__field_descriptors[1] =
+{
+  {
+    "account",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SetCustomClaimsResponse, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__set_custom_claims_response__field_indices_by_name[] = {
+  0,   /* field[0] = account */
+};
+static const ProtobufCIntRange latchkey__v1__set_custom_claims_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SetCustomClaimsResponse",
+  "SetCustomClaimsResponse",
+  "Latchkey__V1__SetCustomClaimsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SetCustomClaimsResponse),
+  1,
+  latchkey__v1__set_custom_claims_response__field_descriptors,
+  latchkey__v1__set_custom_claims_response__field_indices_by_name,
+  1,  latchkey__v1__set_custom_claims_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__set_custom_claims_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__revoke_sessions_request__field_descriptors[1] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeSessionsRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__revoke_sessions_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+};
+static const ProtobufCIntRange latchkey__v1__revoke_sessions_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeSessionsRequest",
+  "RevokeSessionsRequest",
+  "Latchkey__V1__RevokeSessionsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeSessionsRequest),
+  1,
+  latchkey__v1__revoke_sessions_request__field_descriptors,
+  latchkey__v1__revoke_sessions_request__field_indices_by_name,
+  1,  latchkey__v1__revoke_sessions_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_sessions_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__revoke_sessions_response__field_descriptors[1] =
+{
+  {
+    "closed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeSessionsResponse, closed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__revoke_sessions_response__field_indices_by_name[] = {
+  0,   /* field[0] = closed */
+};
+static const ProtobufCIntRange latchkey__v1__revoke_sessions_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeSessionsResponse",
+  "RevokeSessionsResponse",
+  "Latchkey__V1__RevokeSessionsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeSessionsResponse),
+  1,
+  latchkey__v1__revoke_sessions_response__field_descriptors,
+  latchkey__v1__revoke_sessions_response__field_indices_by_name,
+  1,  latchkey__v1__revoke_sessions_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_sessions_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_request__field_descriptors[2] =
+{
+  {
+    "options",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportAccountsRequest, options),
+    &latchkey__v1__import_options__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "accounts",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportAccountsRequest, n_accounts),
+    offsetof(Latchkey__V1__ImportAccountsRequest, accounts),
+    &latchkey__v1__imported_account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__import_accounts_request__field_indices_by_name[] = {
+  1,   /* field[1] = accounts */
+  0,   /* field[0] = options */
+};
+static const ProtobufCIntRange latchkey__v1__import_accounts_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__import_accounts_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportAccountsRequest",
+  "ImportAccountsRequest",
+  "Latchkey__V1__ImportAccountsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportAccountsRequest),
+  2,
+  latchkey__v1__import_accounts_request__field_descriptors,
+  latchkey__v1__import_accounts_request__field_indices_by_name,
+  1,  latchkey__v1__import_accounts_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__import_accounts_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__import_options__field_descriptors[2] =
+{
+  {
+    "dry_run",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportOptions, dry_run),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "hash",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportOptions, hash),
+    &latchkey__v1__import_hash__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__import_options__field_indices_by_name[] = {
+  0,   /* field[0] = dry_run */
+  1,   /* field[1] = hash */
+};
+static const ProtobufCIntRange latchkey__v1__import_options__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__import_options__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportOptions",
+  "ImportOptions",
+  "Latchkey__V1__ImportOptions",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportOptions),
+  2,
+  latchkey__v1__import_options__field_descriptors,
+  latchkey__v1__import_options__field_indices_by_name,
+  1,  latchkey__v1__import_options__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__import_options__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__import_hash__field_descriptors[9] =
+{
+  {
+    "algorithm",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, algorithm),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "salt_separator",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, salt_separator),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rounds",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, rounds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "memory_cost",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, memory_cost),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "parallelization",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, parallelization),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "block_size",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, block_size),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "derived_key_bytes",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, derived_key_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "input_order",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportHash, input_order),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__import_hash__field_indices_by_name[] = {
+  0,   /* field[0] = algorithm */
+  6,   /* field[6] = block_size */
+  7,   /* field[7] = derived_key_bytes */
+  8,   /* field[8] = input_order */
+  1,   /* field[1] = key */
+  4,   /* field[4] = memory_cost */
+  5,   /* field[5] = parallelization */
+  3,   /* field[3] = rounds */
+  2,   /* field[2] = salt_separator */
+};
+static const ProtobufCIntRange latchkey__v1__import_hash__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 9 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportHash",
+  "ImportHash",
+  "Latchkey__V1__ImportHash",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportHash),
+  9,
+  latchkey__v1__import_hash__field_descriptors,
+  latchkey__v1__import_hash__field_indices_by_name,
+  1,  latchkey__v1__import_hash__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__import_hash__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__imported_account__field_descriptors[14] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "email",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, email),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "email_verified",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, email_verified),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, display_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "photo_url",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, photo_url),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "phone_number",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, phone_number),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "disabled",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, disabled),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "password_hash",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, password_hash),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "salt",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, salt),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created_at",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, created_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "last_sign_in_at",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, last_sign_in_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "custom_claims_json",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedAccount, custom_claims_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "providers",
+    13,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportedAccount, n_providers),
+    offsetof(Latchkey__V1__ImportedAccount, providers),
+    &latchkey__v1__linked_provider__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "phone_factors",
+    14,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportedAccount, n_phone_factors),
+    offsetof(Latchkey__V1__ImportedAccount, phone_factors),
+    &latchkey__v1__imported_phone_factor__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__imported_account__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+  9,   /* field[9] = created_at */
+  11,   /* field[11] = custom_claims_json */
+  6,   /* field[6] = disabled */
+  3,   /* field[3] = display_name */
+  1,   /* field[1] = email */
+  2,   /* field[2] = email_verified */
+  10,   /* field[10] = last_sign_in_at */
+  7,   /* field[7] = password_hash */
+  13,   /* field[13] = phone_factors */
+  5,   /* field[5] = phone_number */
+  4,   /* field[4] = photo_url */
+  12,   /* field[12] = providers */
+  8,   /* field[8] = salt */
+};
+static const ProtobufCIntRange latchkey__v1__imported_account__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 14 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__imported_account__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportedAccount",
+  "ImportedAccount",
+  "Latchkey__V1__ImportedAccount",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportedAccount),
+  14,
+  latchkey__v1__imported_account__field_descriptors,
+  latchkey__v1__imported_account__field_indices_by_name,
+  1,  latchkey__v1__imported_account__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__imported_account__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__imported_phone_factor__field_descriptors[4] =
+{
+  {
+    "factor_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPhoneFactor, factor_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "phone_number",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPhoneFactor, phone_number),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPhoneFactor, display_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "enrolled_at",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPhoneFactor, enrolled_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__imported_phone_factor__field_indices_by_name[] = {
+  2,   /* field[2] = display_name */
+  3,   /* field[3] = enrolled_at */
+  0,   /* field[0] = factor_id */
+  1,   /* field[1] = phone_number */
+};
+static const ProtobufCIntRange latchkey__v1__imported_phone_factor__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__imported_phone_factor__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportedPhoneFactor",
+  "ImportedPhoneFactor",
+  "Latchkey__V1__ImportedPhoneFactor",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportedPhoneFactor),
+  4,
+  latchkey__v1__imported_phone_factor__field_descriptors,
+  latchkey__v1__imported_phone_factor__field_indices_by_name,
+  1,  latchkey__v1__imported_phone_factor__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__imported_phone_factor__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_response__field_descriptors[3] =
+{
+  {
+    "imported",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportAccountsResponse, imported),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unchanged",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportAccountsResponse, unchanged),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "errors",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportAccountsResponse, n_errors),
+    offsetof(Latchkey__V1__ImportAccountsResponse, errors),
+    &latchkey__v1__import_error__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__import_accounts_response__field_indices_by_name[] = {
+  2,   /* field[2] = errors */
+  0,   /* field[0] = imported */
+  1,   /* field[1] = unchanged */
+};
+static const ProtobufCIntRange latchkey__v1__import_accounts_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__import_accounts_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportAccountsResponse",
+  "ImportAccountsResponse",
+  "Latchkey__V1__ImportAccountsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportAccountsResponse),
+  3,
+  latchkey__v1__import_accounts_response__field_descriptors,
+  latchkey__v1__import_accounts_response__field_indices_by_name,
+  1,  latchkey__v1__import_accounts_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__import_accounts_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__import_error__field_descriptors[5] =
+{
+  {
+    "row",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportError, row),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "account_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportError, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reason",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportError, reason),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "field",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportError, field),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportError, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__import_error__field_indices_by_name[] = {
+  1,   /* field[1] = account_id */
+  3,   /* field[3] = field */
+  4,   /* field[4] = message */
+  2,   /* field[2] = reason */
+  0,   /* field[0] = row */
+};
+static const ProtobufCIntRange latchkey__v1__import_error__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__import_error__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportError",
+  "ImportError",
+  "Latchkey__V1__ImportError",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportError),
+  5,
+  latchkey__v1__import_error__field_descriptors,
+  latchkey__v1__import_error__field_indices_by_name,
+  1,  latchkey__v1__import_error__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__import_error__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__export_accounts_request__field_descriptors[1] =
+{
+  {
+    "include_secrets",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ExportAccountsRequest, include_secrets),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__export_accounts_request__field_indices_by_name[] = {
+  0,   /* field[0] = include_secrets */
+};
+static const ProtobufCIntRange latchkey__v1__export_accounts_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__export_accounts_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ExportAccountsRequest",
+  "ExportAccountsRequest",
+  "Latchkey__V1__ExportAccountsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ExportAccountsRequest),
+  1,
+  latchkey__v1__export_accounts_request__field_descriptors,
+  latchkey__v1__export_accounts_request__field_indices_by_name,
+  1,  latchkey__v1__export_accounts_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__export_accounts_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__export_accounts_response__field_descriptors[1] =
+{
+  {
+    "accounts",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ExportAccountsResponse, n_accounts),
+    offsetof(Latchkey__V1__ExportAccountsResponse, accounts),
+    &latchkey__v1__exported_account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__export_accounts_response__field_indices_by_name[] = {
+  0,   /* field[0] = accounts */
+};
+static const ProtobufCIntRange latchkey__v1__export_accounts_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__export_accounts_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ExportAccountsResponse",
+  "ExportAccountsResponse",
+  "Latchkey__V1__ExportAccountsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ExportAccountsResponse),
+  1,
+  latchkey__v1__export_accounts_response__field_descriptors,
+  latchkey__v1__export_accounts_response__field_indices_by_name,
+  1,  latchkey__v1__export_accounts_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__export_accounts_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__exported_account__field_descriptors[2] =
+{
+  {
+    "account",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ExportedAccount, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "password_hash",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ExportedAccount, password_hash),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__exported_account__field_indices_by_name[] = {
+  0,   /* field[0] = account */
+  1,   /* field[1] = password_hash */
+};
+static const ProtobufCIntRange latchkey__v1__exported_account__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__exported_account__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ExportedAccount",
+  "ExportedAccount",
+  "Latchkey__V1__ExportedAccount",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ExportedAccount),
+  2,
+  latchkey__v1__exported_account__field_descriptors,
+  latchkey__v1__exported_account__field_indices_by_name,
+  1,  latchkey__v1__exported_account__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__exported_account__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[8] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
+  { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
+  { "SetDisabled", &latchkey__v1__set_disabled_request__descriptor, &latchkey__v1__set_disabled_response__descriptor },
+  { "SetCustomClaims", &latchkey__v1__set_custom_claims_request__descriptor, &latchkey__v1__set_custom_claims_response__descriptor },
+  { "RevokeSessions", &latchkey__v1__revoke_sessions_request__descriptor, &latchkey__v1__revoke_sessions_response__descriptor },
+  { "ImportAccounts", &latchkey__v1__import_accounts_request__descriptor, &latchkey__v1__import_accounts_response__descriptor },
+  { "ExportAccounts", &latchkey__v1__export_accounts_request__descriptor, &latchkey__v1__export_accounts_response__descriptor },
   { "CreateCustomToken", &latchkey__v1__create_custom_token_request__descriptor, &latchkey__v1__create_custom_token_response__descriptor },
 };
 const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
-  1,        /* CreateCustomToken */
-  0         /* Lookup */
+  7,        /* CreateCustomToken */
+  6,        /* ExportAccounts */
+  5,        /* ImportAccounts */
+  1,        /* List */
+  0,        /* Lookup */
+  4,        /* RevokeSessions */
+  3,        /* SetCustomClaims */
+  2         /* SetDisabled */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
 {
@@ -529,7 +2516,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  2,
+  8,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -541,13 +2528,61 @@ void latchkey__v1__admin_service__lookup(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 0, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__list(ProtobufCService *service,
+                                       const Latchkey__V1__ListRequest *input,
+                                       Latchkey__V1__ListResponse_Closure closure,
+                                       void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__set_disabled(ProtobufCService *service,
+                                               const Latchkey__V1__SetDisabledRequest *input,
+                                               Latchkey__V1__SetDisabledResponse_Closure closure,
+                                               void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__set_custom_claims(ProtobufCService *service,
+                                                    const Latchkey__V1__SetCustomClaimsRequest *input,
+                                                    Latchkey__V1__SetCustomClaimsResponse_Closure closure,
+                                                    void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__revoke_sessions(ProtobufCService *service,
+                                                  const Latchkey__V1__RevokeSessionsRequest *input,
+                                                  Latchkey__V1__RevokeSessionsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__ImportAccountsRequest *input,
+                                                  Latchkey__V1__ImportAccountsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__ExportAccountsRequest *input,
+                                                  Latchkey__V1__ExportAccountsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       const Latchkey__V1__CreateCustomTokenRequest *input,
                                                       Latchkey__V1__CreateCustomTokenResponse_Closure closure,
                                                       void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

@@ -367,6 +367,231 @@ void   latchkey__v1__get_signing_keys_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__get_signing_keys_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__revoke_all_request__init
+                     (Latchkey__V1__RevokeAllRequest         *message)
+{
+  static const Latchkey__V1__RevokeAllRequest init_value = LATCHKEY__V1__REVOKE_ALL_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_all_request__get_packed_size
+                     (const Latchkey__V1__RevokeAllRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_all_request__pack
+                     (const Latchkey__V1__RevokeAllRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_all_request__pack_to_buffer
+                     (const Latchkey__V1__RevokeAllRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeAllRequest *
+       latchkey__v1__revoke_all_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeAllRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_all_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_all_request__free_unpacked
+                     (Latchkey__V1__RevokeAllRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__revoke_all_response__init
+                     (Latchkey__V1__RevokeAllResponse         *message)
+{
+  static const Latchkey__V1__RevokeAllResponse init_value = LATCHKEY__V1__REVOKE_ALL_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_all_response__get_packed_size
+                     (const Latchkey__V1__RevokeAllResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_all_response__pack
+                     (const Latchkey__V1__RevokeAllResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_all_response__pack_to_buffer
+                     (const Latchkey__V1__RevokeAllResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeAllResponse *
+       latchkey__v1__revoke_all_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeAllResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_all_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_all_response__free_unpacked
+                     (Latchkey__V1__RevokeAllResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_all_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__list_sessions_request__init
+                     (Latchkey__V1__ListSessionsRequest         *message)
+{
+  static const Latchkey__V1__ListSessionsRequest init_value = LATCHKEY__V1__LIST_SESSIONS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__list_sessions_request__get_packed_size
+                     (const Latchkey__V1__ListSessionsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__list_sessions_request__pack
+                     (const Latchkey__V1__ListSessionsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__list_sessions_request__pack_to_buffer
+                     (const Latchkey__V1__ListSessionsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ListSessionsRequest *
+       latchkey__v1__list_sessions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ListSessionsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__list_sessions_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__list_sessions_request__free_unpacked
+                     (Latchkey__V1__ListSessionsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__list_sessions_response__init
+                     (Latchkey__V1__ListSessionsResponse         *message)
+{
+  static const Latchkey__V1__ListSessionsResponse init_value = LATCHKEY__V1__LIST_SESSIONS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__list_sessions_response__get_packed_size
+                     (const Latchkey__V1__ListSessionsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__list_sessions_response__pack
+                     (const Latchkey__V1__ListSessionsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__list_sessions_response__pack_to_buffer
+                     (const Latchkey__V1__ListSessionsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ListSessionsResponse *
+       latchkey__v1__list_sessions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ListSessionsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__list_sessions_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__list_sessions_response__free_unpacked
+                     (Latchkey__V1__ListSessionsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__list_sessions_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__session_info__init
+                     (Latchkey__V1__SessionInfo         *message)
+{
+  static const Latchkey__V1__SessionInfo init_value = LATCHKEY__V1__SESSION_INFO__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__session_info__get_packed_size
+                     (const Latchkey__V1__SessionInfo *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__session_info__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__session_info__pack
+                     (const Latchkey__V1__SessionInfo *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__session_info__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__session_info__pack_to_buffer
+                     (const Latchkey__V1__SessionInfo *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__session_info__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SessionInfo *
+       latchkey__v1__session_info__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SessionInfo *)
+     protobuf_c_message_unpack (&latchkey__v1__session_info__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__session_info__free_unpacked
+                     (Latchkey__V1__SessionInfo *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__session_info__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__refresh_request__field_descriptors[2] =
 {
   {
@@ -709,18 +934,290 @@ const ProtobufCMessageDescriptor latchkey__v1__get_signing_keys_response__descri
   (ProtobufCMessageInit) latchkey__v1__get_signing_keys_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__revoke_all_request__field_descriptors[2] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeAllRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeAllRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__revoke_all_request__field_indices_by_name[] = {
+  1,   /* field[1] = client */
+  0,   /* field[0] = id_token */
+};
+static const ProtobufCIntRange latchkey__v1__revoke_all_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__revoke_all_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeAllRequest",
+  "RevokeAllRequest",
+  "Latchkey__V1__RevokeAllRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeAllRequest),
+  2,
+  latchkey__v1__revoke_all_request__field_descriptors,
+  latchkey__v1__revoke_all_request__field_indices_by_name,
+  1,  latchkey__v1__revoke_all_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_all_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__revoke_all_response__field_descriptors[1] =
+{
+  {
+    "closed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeAllResponse, closed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__revoke_all_response__field_indices_by_name[] = {
+  0,   /* field[0] = closed */
+};
+static const ProtobufCIntRange latchkey__v1__revoke_all_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__revoke_all_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeAllResponse",
+  "RevokeAllResponse",
+  "Latchkey__V1__RevokeAllResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeAllResponse),
+  1,
+  latchkey__v1__revoke_all_response__field_descriptors,
+  latchkey__v1__revoke_all_response__field_indices_by_name,
+  1,  latchkey__v1__revoke_all_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_all_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__list_sessions_request__field_descriptors[1] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ListSessionsRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__list_sessions_request__field_indices_by_name[] = {
+  0,   /* field[0] = id_token */
+};
+static const ProtobufCIntRange latchkey__v1__list_sessions_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__list_sessions_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ListSessionsRequest",
+  "ListSessionsRequest",
+  "Latchkey__V1__ListSessionsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ListSessionsRequest),
+  1,
+  latchkey__v1__list_sessions_request__field_descriptors,
+  latchkey__v1__list_sessions_request__field_indices_by_name,
+  1,  latchkey__v1__list_sessions_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__list_sessions_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__list_sessions_response__field_descriptors[1] =
+{
+  {
+    "sessions",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ListSessionsResponse, n_sessions),
+    offsetof(Latchkey__V1__ListSessionsResponse, sessions),
+    &latchkey__v1__session_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__list_sessions_response__field_indices_by_name[] = {
+  0,   /* field[0] = sessions */
+};
+static const ProtobufCIntRange latchkey__v1__list_sessions_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__list_sessions_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ListSessionsResponse",
+  "ListSessionsResponse",
+  "Latchkey__V1__ListSessionsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ListSessionsResponse),
+  1,
+  latchkey__v1__list_sessions_response__field_descriptors,
+  latchkey__v1__list_sessions_response__field_indices_by_name,
+  1,  latchkey__v1__list_sessions_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__list_sessions_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__session_info__field_descriptors[6] =
+{
+  {
+    "session_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, session_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sign_in_provider",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, sign_in_provider),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "signed_in_at",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, signed_in_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "last_used_at",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, last_used_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "current",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SessionInfo, current),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__session_info__field_indices_by_name[] = {
+  4,   /* field[4] = client */
+  5,   /* field[5] = current */
+  3,   /* field[3] = last_used_at */
+  0,   /* field[0] = session_id */
+  1,   /* field[1] = sign_in_provider */
+  2,   /* field[2] = signed_in_at */
+};
+static const ProtobufCIntRange latchkey__v1__session_info__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__session_info__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SessionInfo",
+  "SessionInfo",
+  "Latchkey__V1__SessionInfo",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SessionInfo),
+  6,
+  latchkey__v1__session_info__field_descriptors,
+  latchkey__v1__session_info__field_indices_by_name,
+  1,  latchkey__v1__session_info__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__session_info__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[6] =
 {
   { "Refresh", &latchkey__v1__refresh_request__descriptor, &latchkey__v1__refresh_response__descriptor },
   { "SignOut", &latchkey__v1__sign_out_request__descriptor, &latchkey__v1__sign_out_response__descriptor },
+  { "RevokeAll", &latchkey__v1__revoke_all_request__descriptor, &latchkey__v1__revoke_all_response__descriptor },
+  { "ListSessions", &latchkey__v1__list_sessions_request__descriptor, &latchkey__v1__list_sessions_response__descriptor },
   { "VerifyIdToken", &latchkey__v1__verify_id_token_request__descriptor, &latchkey__v1__verify_id_token_response__descriptor },
   { "GetSigningKeys", &latchkey__v1__get_signing_keys_request__descriptor, &latchkey__v1__get_signing_keys_response__descriptor },
 };
 const unsigned latchkey__v1__session_service__method_indices_by_name[] = {
-  3,        /* GetSigningKeys */
+  5,        /* GetSigningKeys */
+  3,        /* ListSessions */
   0,        /* Refresh */
+  2,        /* RevokeAll */
   1,        /* SignOut */
-  2         /* VerifyIdToken */
+  4         /* VerifyIdToken */
 };
 const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
 {
@@ -729,7 +1226,7 @@ const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
   "SessionService",
   "Latchkey__V1__SessionService",
   "latchkey.v1",
-  4,
+  6,
   latchkey__v1__session_service__method_descriptors,
   latchkey__v1__session_service__method_indices_by_name
 };
@@ -749,13 +1246,29 @@ void latchkey__v1__session_service__sign_out(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
   service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__session_service__revoke_all(ProtobufCService *service,
+                                               const Latchkey__V1__RevokeAllRequest *input,
+                                               Latchkey__V1__RevokeAllResponse_Closure closure,
+                                               void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__session_service__descriptor);
+  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__session_service__list_sessions(ProtobufCService *service,
+                                                  const Latchkey__V1__ListSessionsRequest *input,
+                                                  Latchkey__V1__ListSessionsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__session_service__descriptor);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__session_service__verify_id_token(ProtobufCService *service,
                                                     const Latchkey__V1__VerifyIdTokenRequest *input,
                                                     Latchkey__V1__VerifyIdTokenResponse_Closure closure,
                                                     void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      const Latchkey__V1__GetSigningKeysRequest *input,
@@ -763,7 +1276,7 @@ void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__init (Latchkey__V1__SessionService_Service *service,
                                           Latchkey__V1__SessionService_ServiceDestroy destroy)

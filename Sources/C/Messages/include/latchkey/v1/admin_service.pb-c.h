@@ -23,6 +23,24 @@ typedef struct Latchkey__V1__ProviderIdentity Latchkey__V1__ProviderIdentity;
 typedef struct Latchkey__V1__LookupResponse Latchkey__V1__LookupResponse;
 typedef struct Latchkey__V1__CreateCustomTokenRequest Latchkey__V1__CreateCustomTokenRequest;
 typedef struct Latchkey__V1__CreateCustomTokenResponse Latchkey__V1__CreateCustomTokenResponse;
+typedef struct Latchkey__V1__ListRequest Latchkey__V1__ListRequest;
+typedef struct Latchkey__V1__ListResponse Latchkey__V1__ListResponse;
+typedef struct Latchkey__V1__SetDisabledRequest Latchkey__V1__SetDisabledRequest;
+typedef struct Latchkey__V1__SetDisabledResponse Latchkey__V1__SetDisabledResponse;
+typedef struct Latchkey__V1__SetCustomClaimsRequest Latchkey__V1__SetCustomClaimsRequest;
+typedef struct Latchkey__V1__SetCustomClaimsResponse Latchkey__V1__SetCustomClaimsResponse;
+typedef struct Latchkey__V1__RevokeSessionsRequest Latchkey__V1__RevokeSessionsRequest;
+typedef struct Latchkey__V1__RevokeSessionsResponse Latchkey__V1__RevokeSessionsResponse;
+typedef struct Latchkey__V1__ImportAccountsRequest Latchkey__V1__ImportAccountsRequest;
+typedef struct Latchkey__V1__ImportOptions Latchkey__V1__ImportOptions;
+typedef struct Latchkey__V1__ImportHash Latchkey__V1__ImportHash;
+typedef struct Latchkey__V1__ImportedAccount Latchkey__V1__ImportedAccount;
+typedef struct Latchkey__V1__ImportedPhoneFactor Latchkey__V1__ImportedPhoneFactor;
+typedef struct Latchkey__V1__ImportAccountsResponse Latchkey__V1__ImportAccountsResponse;
+typedef struct Latchkey__V1__ImportError Latchkey__V1__ImportError;
+typedef struct Latchkey__V1__ExportAccountsRequest Latchkey__V1__ExportAccountsRequest;
+typedef struct Latchkey__V1__ExportAccountsResponse Latchkey__V1__ExportAccountsResponse;
+typedef struct Latchkey__V1__ExportedAccount Latchkey__V1__ExportedAccount;
 
 
 /* --- enums --- */
@@ -109,6 +127,287 @@ struct  Latchkey__V1__CreateCustomTokenResponse
 #define LATCHKEY__V1__CREATE_CUSTOM_TOKEN_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_custom_token_response__descriptor) \
     , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Latchkey__V1__ListRequest
+{
+  ProtobufCMessage base;
+  /*
+   * From the page before; empty: the first page.
+   */
+  char *page_token;
+  /*
+   * 1 to 1000; 0: 100.
+   */
+  int32_t page_size;
+};
+#define LATCHKEY__V1__LIST_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__list_request__descriptor) \
+    , (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Latchkey__V1__ListResponse
+{
+  ProtobufCMessage base;
+  size_t n_accounts;
+  Latchkey__V1__Account **accounts;
+  /*
+   * Empty after the last page.
+   */
+  char *next_page_token;
+};
+#define LATCHKEY__V1__LIST_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__list_response__descriptor) \
+    , 0,NULL, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__SetDisabledRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+  protobuf_c_boolean disabled;
+};
+#define LATCHKEY__V1__SET_DISABLED_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__set_disabled_request__descriptor) \
+    , (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Latchkey__V1__SetDisabledResponse
+{
+  ProtobufCMessage base;
+  Latchkey__V1__Account *account;
+};
+#define LATCHKEY__V1__SET_DISABLED_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__set_disabled_response__descriptor) \
+    , NULL }
+
+
+struct  Latchkey__V1__SetCustomClaimsRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+  /*
+   * A JSON object of at most 1000 bytes, reserved names refused; empty: none.
+   */
+  char *claims_json;
+};
+#define LATCHKEY__V1__SET_CUSTOM_CLAIMS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__set_custom_claims_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__SetCustomClaimsResponse
+{
+  ProtobufCMessage base;
+  Latchkey__V1__Account *account;
+};
+#define LATCHKEY__V1__SET_CUSTOM_CLAIMS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__set_custom_claims_response__descriptor) \
+    , NULL }
+
+
+struct  Latchkey__V1__RevokeSessionsRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+};
+#define LATCHKEY__V1__REVOKE_SESSIONS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_sessions_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__RevokeSessionsResponse
+{
+  ProtobufCMessage base;
+  int32_t closed;
+};
+#define LATCHKEY__V1__REVOKE_SESSIONS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_sessions_response__descriptor) \
+    , 0 }
+
+
+/*
+ * The first message says how; every one may bring rows.
+ */
+struct  Latchkey__V1__ImportAccountsRequest
+{
+  ProtobufCMessage base;
+  Latchkey__V1__ImportOptions *options;
+  size_t n_accounts;
+  Latchkey__V1__ImportedAccount **accounts;
+};
+#define LATCHKEY__V1__IMPORT_ACCOUNTS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_accounts_request__descriptor) \
+    , NULL, 0,NULL }
+
+
+struct  Latchkey__V1__ImportOptions
+{
+  ProtobufCMessage base;
+  /*
+   * Checks every row, and writes nothing.
+   */
+  protobuf_c_boolean dry_run;
+  /*
+   * How the password hashes of all rows were made.
+   */
+  Latchkey__V1__ImportHash *hash;
+};
+#define LATCHKEY__V1__IMPORT_OPTIONS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_options__descriptor) \
+    , 0, NULL }
+
+
+struct  Latchkey__V1__ImportHash
+{
+  ProtobufCMessage base;
+  /*
+   * "SCRYPT" (Firebase's own), "STANDARD_SCRYPT", "BCRYPT", "ARGON2", "PBKDF_SHA1", "PBKDF2_SHA256", "HMAC_SHA512",
+   * "HMAC_SHA256", "HMAC_SHA1", "HMAC_MD5", "SHA512", "SHA256", "SHA1" or "MD5"; empty: no row brings a hash.
+   */
+  char *algorithm;
+  /*
+   * Of SCRYPT and the HMAC kinds.
+   */
+  ProtobufCBinaryData key;
+  ProtobufCBinaryData salt_separator;
+  int32_t rounds;
+  int32_t memory_cost;
+  /*
+   * Of STANDARD_SCRYPT and ARGON2.
+   */
+  int32_t parallelization;
+  int32_t block_size;
+  int32_t derived_key_bytes;
+  /*
+   * "SALT_FIRST" (the default of HMAC and SHA kinds is "PASSWORD_FIRST").
+   */
+  char *input_order;
+};
+#define LATCHKEY__V1__IMPORT_HASH__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_hash__descriptor) \
+    , (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__ImportedAccount
+{
+  ProtobufCMessage base;
+  /*
+   * As Firebase exports it: at most 128 characters; empty: a new one is made.
+   */
+  char *account_id;
+  char *email;
+  protobuf_c_boolean email_verified;
+  char *display_name;
+  char *photo_url;
+  char *phone_number;
+  protobuf_c_boolean disabled;
+  ProtobufCBinaryData password_hash;
+  ProtobufCBinaryData salt;
+  Google__Protobuf__Timestamp *created_at;
+  Google__Protobuf__Timestamp *last_sign_in_at;
+  char *custom_claims_json;
+  /*
+   * Only provider_id, subject, email, display_name and photo_url are read.
+   */
+  size_t n_providers;
+  Latchkey__V1__LinkedProvider **providers;
+  size_t n_phone_factors;
+  Latchkey__V1__ImportedPhoneFactor **phone_factors;
+};
+#define LATCHKEY__V1__IMPORTED_ACCOUNT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__imported_account__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, {0,NULL}, {0,NULL}, NULL, NULL, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
+
+
+struct  Latchkey__V1__ImportedPhoneFactor
+{
+  ProtobufCMessage base;
+  char *factor_id;
+  char *phone_number;
+  char *display_name;
+  Google__Protobuf__Timestamp *enrolled_at;
+};
+#define LATCHKEY__V1__IMPORTED_PHONE_FACTOR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__imported_phone_factor__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+
+
+/*
+ * One for each message with rows, after what it took over is durable.
+ */
+struct  Latchkey__V1__ImportAccountsResponse
+{
+  ProtobufCMessage base;
+  int32_t imported;
+  /*
+   * There already, exactly as the row says: an earlier run took it over.
+   */
+  int32_t unchanged;
+  size_t n_errors;
+  Latchkey__V1__ImportError **errors;
+};
+#define LATCHKEY__V1__IMPORT_ACCOUNTS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_accounts_response__descriptor) \
+    , 0, 0, 0,NULL }
+
+
+struct  Latchkey__V1__ImportError
+{
+  ProtobufCMessage base;
+  /*
+   * Within the message, from 0.
+   */
+  int32_t row;
+  char *account_id;
+  /*
+   * A reason of the error table, such as EMAIL_ALREADY_IN_USE.
+   */
+  char *reason;
+  char *field;
+  char *message;
+};
+#define LATCHKEY__V1__IMPORT_ERROR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_error__descriptor) \
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__ExportAccountsRequest
+{
+  ProtobufCMessage base;
+  /*
+   * Password hashes and factors' numbers too.
+   */
+  protobuf_c_boolean include_secrets;
+};
+#define LATCHKEY__V1__EXPORT_ACCOUNTS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__export_accounts_request__descriptor) \
+    , 0 }
+
+
+struct  Latchkey__V1__ExportAccountsResponse
+{
+  ProtobufCMessage base;
+  size_t n_accounts;
+  Latchkey__V1__ExportedAccount **accounts;
+};
+#define LATCHKEY__V1__EXPORT_ACCOUNTS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__export_accounts_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Latchkey__V1__ExportedAccount
+{
+  ProtobufCMessage base;
+  Latchkey__V1__Account *account;
+  /*
+   * As it is stored, where secrets were asked for.
+   */
+  char *password_hash;
+};
+#define LATCHKEY__V1__EXPORTED_ACCOUNT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__exported_account__descriptor) \
+    , NULL, (char *)protobuf_c_empty_string }
 
 
 /* Latchkey__V1__LookupRequest methods */
@@ -206,6 +505,348 @@ Latchkey__V1__CreateCustomTokenResponse *
 void   latchkey__v1__create_custom_token_response__free_unpacked
                      (Latchkey__V1__CreateCustomTokenResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__ListRequest methods */
+void   latchkey__v1__list_request__init
+                     (Latchkey__V1__ListRequest         *message);
+size_t latchkey__v1__list_request__get_packed_size
+                     (const Latchkey__V1__ListRequest   *message);
+size_t latchkey__v1__list_request__pack
+                     (const Latchkey__V1__ListRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__list_request__pack_to_buffer
+                     (const Latchkey__V1__ListRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ListRequest *
+       latchkey__v1__list_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__list_request__free_unpacked
+                     (Latchkey__V1__ListRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ListResponse methods */
+void   latchkey__v1__list_response__init
+                     (Latchkey__V1__ListResponse         *message);
+size_t latchkey__v1__list_response__get_packed_size
+                     (const Latchkey__V1__ListResponse   *message);
+size_t latchkey__v1__list_response__pack
+                     (const Latchkey__V1__ListResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__list_response__pack_to_buffer
+                     (const Latchkey__V1__ListResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ListResponse *
+       latchkey__v1__list_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__list_response__free_unpacked
+                     (Latchkey__V1__ListResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SetDisabledRequest methods */
+void   latchkey__v1__set_disabled_request__init
+                     (Latchkey__V1__SetDisabledRequest         *message);
+size_t latchkey__v1__set_disabled_request__get_packed_size
+                     (const Latchkey__V1__SetDisabledRequest   *message);
+size_t latchkey__v1__set_disabled_request__pack
+                     (const Latchkey__V1__SetDisabledRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__set_disabled_request__pack_to_buffer
+                     (const Latchkey__V1__SetDisabledRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SetDisabledRequest *
+       latchkey__v1__set_disabled_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__set_disabled_request__free_unpacked
+                     (Latchkey__V1__SetDisabledRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SetDisabledResponse methods */
+void   latchkey__v1__set_disabled_response__init
+                     (Latchkey__V1__SetDisabledResponse         *message);
+size_t latchkey__v1__set_disabled_response__get_packed_size
+                     (const Latchkey__V1__SetDisabledResponse   *message);
+size_t latchkey__v1__set_disabled_response__pack
+                     (const Latchkey__V1__SetDisabledResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__set_disabled_response__pack_to_buffer
+                     (const Latchkey__V1__SetDisabledResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SetDisabledResponse *
+       latchkey__v1__set_disabled_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__set_disabled_response__free_unpacked
+                     (Latchkey__V1__SetDisabledResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SetCustomClaimsRequest methods */
+void   latchkey__v1__set_custom_claims_request__init
+                     (Latchkey__V1__SetCustomClaimsRequest         *message);
+size_t latchkey__v1__set_custom_claims_request__get_packed_size
+                     (const Latchkey__V1__SetCustomClaimsRequest   *message);
+size_t latchkey__v1__set_custom_claims_request__pack
+                     (const Latchkey__V1__SetCustomClaimsRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__set_custom_claims_request__pack_to_buffer
+                     (const Latchkey__V1__SetCustomClaimsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SetCustomClaimsRequest *
+       latchkey__v1__set_custom_claims_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__set_custom_claims_request__free_unpacked
+                     (Latchkey__V1__SetCustomClaimsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SetCustomClaimsResponse methods */
+void   latchkey__v1__set_custom_claims_response__init
+                     (Latchkey__V1__SetCustomClaimsResponse         *message);
+size_t latchkey__v1__set_custom_claims_response__get_packed_size
+                     (const Latchkey__V1__SetCustomClaimsResponse   *message);
+size_t latchkey__v1__set_custom_claims_response__pack
+                     (const Latchkey__V1__SetCustomClaimsResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__set_custom_claims_response__pack_to_buffer
+                     (const Latchkey__V1__SetCustomClaimsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SetCustomClaimsResponse *
+       latchkey__v1__set_custom_claims_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__set_custom_claims_response__free_unpacked
+                     (Latchkey__V1__SetCustomClaimsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__RevokeSessionsRequest methods */
+void   latchkey__v1__revoke_sessions_request__init
+                     (Latchkey__V1__RevokeSessionsRequest         *message);
+size_t latchkey__v1__revoke_sessions_request__get_packed_size
+                     (const Latchkey__V1__RevokeSessionsRequest   *message);
+size_t latchkey__v1__revoke_sessions_request__pack
+                     (const Latchkey__V1__RevokeSessionsRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__revoke_sessions_request__pack_to_buffer
+                     (const Latchkey__V1__RevokeSessionsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RevokeSessionsRequest *
+       latchkey__v1__revoke_sessions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__revoke_sessions_request__free_unpacked
+                     (Latchkey__V1__RevokeSessionsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__RevokeSessionsResponse methods */
+void   latchkey__v1__revoke_sessions_response__init
+                     (Latchkey__V1__RevokeSessionsResponse         *message);
+size_t latchkey__v1__revoke_sessions_response__get_packed_size
+                     (const Latchkey__V1__RevokeSessionsResponse   *message);
+size_t latchkey__v1__revoke_sessions_response__pack
+                     (const Latchkey__V1__RevokeSessionsResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__revoke_sessions_response__pack_to_buffer
+                     (const Latchkey__V1__RevokeSessionsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RevokeSessionsResponse *
+       latchkey__v1__revoke_sessions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__revoke_sessions_response__free_unpacked
+                     (Latchkey__V1__RevokeSessionsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportAccountsRequest methods */
+void   latchkey__v1__import_accounts_request__init
+                     (Latchkey__V1__ImportAccountsRequest         *message);
+size_t latchkey__v1__import_accounts_request__get_packed_size
+                     (const Latchkey__V1__ImportAccountsRequest   *message);
+size_t latchkey__v1__import_accounts_request__pack
+                     (const Latchkey__V1__ImportAccountsRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__import_accounts_request__pack_to_buffer
+                     (const Latchkey__V1__ImportAccountsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportAccountsRequest *
+       latchkey__v1__import_accounts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__import_accounts_request__free_unpacked
+                     (Latchkey__V1__ImportAccountsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportOptions methods */
+void   latchkey__v1__import_options__init
+                     (Latchkey__V1__ImportOptions         *message);
+size_t latchkey__v1__import_options__get_packed_size
+                     (const Latchkey__V1__ImportOptions   *message);
+size_t latchkey__v1__import_options__pack
+                     (const Latchkey__V1__ImportOptions   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__import_options__pack_to_buffer
+                     (const Latchkey__V1__ImportOptions   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportOptions *
+       latchkey__v1__import_options__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__import_options__free_unpacked
+                     (Latchkey__V1__ImportOptions *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportHash methods */
+void   latchkey__v1__import_hash__init
+                     (Latchkey__V1__ImportHash         *message);
+size_t latchkey__v1__import_hash__get_packed_size
+                     (const Latchkey__V1__ImportHash   *message);
+size_t latchkey__v1__import_hash__pack
+                     (const Latchkey__V1__ImportHash   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__import_hash__pack_to_buffer
+                     (const Latchkey__V1__ImportHash   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportHash *
+       latchkey__v1__import_hash__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__import_hash__free_unpacked
+                     (Latchkey__V1__ImportHash *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportedAccount methods */
+void   latchkey__v1__imported_account__init
+                     (Latchkey__V1__ImportedAccount         *message);
+size_t latchkey__v1__imported_account__get_packed_size
+                     (const Latchkey__V1__ImportedAccount   *message);
+size_t latchkey__v1__imported_account__pack
+                     (const Latchkey__V1__ImportedAccount   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__imported_account__pack_to_buffer
+                     (const Latchkey__V1__ImportedAccount   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportedAccount *
+       latchkey__v1__imported_account__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__imported_account__free_unpacked
+                     (Latchkey__V1__ImportedAccount *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportedPhoneFactor methods */
+void   latchkey__v1__imported_phone_factor__init
+                     (Latchkey__V1__ImportedPhoneFactor         *message);
+size_t latchkey__v1__imported_phone_factor__get_packed_size
+                     (const Latchkey__V1__ImportedPhoneFactor   *message);
+size_t latchkey__v1__imported_phone_factor__pack
+                     (const Latchkey__V1__ImportedPhoneFactor   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__imported_phone_factor__pack_to_buffer
+                     (const Latchkey__V1__ImportedPhoneFactor   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportedPhoneFactor *
+       latchkey__v1__imported_phone_factor__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__imported_phone_factor__free_unpacked
+                     (Latchkey__V1__ImportedPhoneFactor *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportAccountsResponse methods */
+void   latchkey__v1__import_accounts_response__init
+                     (Latchkey__V1__ImportAccountsResponse         *message);
+size_t latchkey__v1__import_accounts_response__get_packed_size
+                     (const Latchkey__V1__ImportAccountsResponse   *message);
+size_t latchkey__v1__import_accounts_response__pack
+                     (const Latchkey__V1__ImportAccountsResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__import_accounts_response__pack_to_buffer
+                     (const Latchkey__V1__ImportAccountsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportAccountsResponse *
+       latchkey__v1__import_accounts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__import_accounts_response__free_unpacked
+                     (Latchkey__V1__ImportAccountsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportError methods */
+void   latchkey__v1__import_error__init
+                     (Latchkey__V1__ImportError         *message);
+size_t latchkey__v1__import_error__get_packed_size
+                     (const Latchkey__V1__ImportError   *message);
+size_t latchkey__v1__import_error__pack
+                     (const Latchkey__V1__ImportError   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__import_error__pack_to_buffer
+                     (const Latchkey__V1__ImportError   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportError *
+       latchkey__v1__import_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__import_error__free_unpacked
+                     (Latchkey__V1__ImportError *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ExportAccountsRequest methods */
+void   latchkey__v1__export_accounts_request__init
+                     (Latchkey__V1__ExportAccountsRequest         *message);
+size_t latchkey__v1__export_accounts_request__get_packed_size
+                     (const Latchkey__V1__ExportAccountsRequest   *message);
+size_t latchkey__v1__export_accounts_request__pack
+                     (const Latchkey__V1__ExportAccountsRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__export_accounts_request__pack_to_buffer
+                     (const Latchkey__V1__ExportAccountsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ExportAccountsRequest *
+       latchkey__v1__export_accounts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__export_accounts_request__free_unpacked
+                     (Latchkey__V1__ExportAccountsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ExportAccountsResponse methods */
+void   latchkey__v1__export_accounts_response__init
+                     (Latchkey__V1__ExportAccountsResponse         *message);
+size_t latchkey__v1__export_accounts_response__get_packed_size
+                     (const Latchkey__V1__ExportAccountsResponse   *message);
+size_t latchkey__v1__export_accounts_response__pack
+                     (const Latchkey__V1__ExportAccountsResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__export_accounts_response__pack_to_buffer
+                     (const Latchkey__V1__ExportAccountsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ExportAccountsResponse *
+       latchkey__v1__export_accounts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__export_accounts_response__free_unpacked
+                     (Latchkey__V1__ExportAccountsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__ExportedAccount methods */
+void   latchkey__v1__exported_account__init
+                     (Latchkey__V1__ExportedAccount         *message);
+size_t latchkey__v1__exported_account__get_packed_size
+                     (const Latchkey__V1__ExportedAccount   *message);
+size_t latchkey__v1__exported_account__pack
+                     (const Latchkey__V1__ExportedAccount   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__exported_account__pack_to_buffer
+                     (const Latchkey__V1__ExportedAccount   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ExportedAccount *
+       latchkey__v1__exported_account__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__exported_account__free_unpacked
+                     (Latchkey__V1__ExportedAccount *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Latchkey__V1__LookupRequest_Closure)
@@ -223,6 +864,60 @@ typedef void (*Latchkey__V1__CreateCustomTokenRequest_Closure)
 typedef void (*Latchkey__V1__CreateCustomTokenResponse_Closure)
                  (const Latchkey__V1__CreateCustomTokenResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__ListRequest_Closure)
+                 (const Latchkey__V1__ListRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ListResponse_Closure)
+                 (const Latchkey__V1__ListResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SetDisabledRequest_Closure)
+                 (const Latchkey__V1__SetDisabledRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SetDisabledResponse_Closure)
+                 (const Latchkey__V1__SetDisabledResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SetCustomClaimsRequest_Closure)
+                 (const Latchkey__V1__SetCustomClaimsRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SetCustomClaimsResponse_Closure)
+                 (const Latchkey__V1__SetCustomClaimsResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__RevokeSessionsRequest_Closure)
+                 (const Latchkey__V1__RevokeSessionsRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__RevokeSessionsResponse_Closure)
+                 (const Latchkey__V1__RevokeSessionsResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportAccountsRequest_Closure)
+                 (const Latchkey__V1__ImportAccountsRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportOptions_Closure)
+                 (const Latchkey__V1__ImportOptions *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportHash_Closure)
+                 (const Latchkey__V1__ImportHash *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportedAccount_Closure)
+                 (const Latchkey__V1__ImportedAccount *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportedPhoneFactor_Closure)
+                 (const Latchkey__V1__ImportedPhoneFactor *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportAccountsResponse_Closure)
+                 (const Latchkey__V1__ImportAccountsResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportError_Closure)
+                 (const Latchkey__V1__ImportError *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ExportAccountsRequest_Closure)
+                 (const Latchkey__V1__ExportAccountsRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ExportAccountsResponse_Closure)
+                 (const Latchkey__V1__ExportAccountsResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ExportedAccount_Closure)
+                 (const Latchkey__V1__ExportedAccount *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -234,6 +929,30 @@ struct Latchkey__V1__AdminService_Service
                  const Latchkey__V1__LookupRequest *input,
                  Latchkey__V1__LookupResponse_Closure closure,
                  void *closure_data);
+  void (*list)(Latchkey__V1__AdminService_Service *service,
+               const Latchkey__V1__ListRequest *input,
+               Latchkey__V1__ListResponse_Closure closure,
+               void *closure_data);
+  void (*set_disabled)(Latchkey__V1__AdminService_Service *service,
+                       const Latchkey__V1__SetDisabledRequest *input,
+                       Latchkey__V1__SetDisabledResponse_Closure closure,
+                       void *closure_data);
+  void (*set_custom_claims)(Latchkey__V1__AdminService_Service *service,
+                            const Latchkey__V1__SetCustomClaimsRequest *input,
+                            Latchkey__V1__SetCustomClaimsResponse_Closure closure,
+                            void *closure_data);
+  void (*revoke_sessions)(Latchkey__V1__AdminService_Service *service,
+                          const Latchkey__V1__RevokeSessionsRequest *input,
+                          Latchkey__V1__RevokeSessionsResponse_Closure closure,
+                          void *closure_data);
+  void (*import_accounts)(Latchkey__V1__AdminService_Service *service,
+                          const Latchkey__V1__ImportAccountsRequest *input,
+                          Latchkey__V1__ImportAccountsResponse_Closure closure,
+                          void *closure_data);
+  void (*export_accounts)(Latchkey__V1__AdminService_Service *service,
+                          const Latchkey__V1__ExportAccountsRequest *input,
+                          Latchkey__V1__ExportAccountsResponse_Closure closure,
+                          void *closure_data);
   void (*create_custom_token)(Latchkey__V1__AdminService_Service *service,
                               const Latchkey__V1__CreateCustomTokenRequest *input,
                               Latchkey__V1__CreateCustomTokenResponse_Closure closure,
@@ -247,11 +966,41 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
 #define LATCHKEY__V1__ADMIN_SERVICE__INIT(function_prefix__) \
     { LATCHKEY__V1__ADMIN_SERVICE__BASE_INIT,\
       function_prefix__ ## lookup,\
+      function_prefix__ ## list,\
+      function_prefix__ ## set_disabled,\
+      function_prefix__ ## set_custom_claims,\
+      function_prefix__ ## revoke_sessions,\
+      function_prefix__ ## import_accounts,\
+      function_prefix__ ## export_accounts,\
       function_prefix__ ## create_custom_token  }
 void latchkey__v1__admin_service__lookup(ProtobufCService *service,
                                          const Latchkey__V1__LookupRequest *input,
                                          Latchkey__V1__LookupResponse_Closure closure,
                                          void *closure_data);
+void latchkey__v1__admin_service__list(ProtobufCService *service,
+                                       const Latchkey__V1__ListRequest *input,
+                                       Latchkey__V1__ListResponse_Closure closure,
+                                       void *closure_data);
+void latchkey__v1__admin_service__set_disabled(ProtobufCService *service,
+                                               const Latchkey__V1__SetDisabledRequest *input,
+                                               Latchkey__V1__SetDisabledResponse_Closure closure,
+                                               void *closure_data);
+void latchkey__v1__admin_service__set_custom_claims(ProtobufCService *service,
+                                                    const Latchkey__V1__SetCustomClaimsRequest *input,
+                                                    Latchkey__V1__SetCustomClaimsResponse_Closure closure,
+                                                    void *closure_data);
+void latchkey__v1__admin_service__revoke_sessions(ProtobufCService *service,
+                                                  const Latchkey__V1__RevokeSessionsRequest *input,
+                                                  Latchkey__V1__RevokeSessionsResponse_Closure closure,
+                                                  void *closure_data);
+void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__ImportAccountsRequest *input,
+                                                  Latchkey__V1__ImportAccountsResponse_Closure closure,
+                                                  void *closure_data);
+void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__ExportAccountsRequest *input,
+                                                  Latchkey__V1__ExportAccountsResponse_Closure closure,
+                                                  void *closure_data);
 void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       const Latchkey__V1__CreateCustomTokenRequest *input,
                                                       Latchkey__V1__CreateCustomTokenResponse_Closure closure,
@@ -264,6 +1013,24 @@ extern const ProtobufCMessageDescriptor latchkey__v1__provider_identity__descrip
 extern const ProtobufCMessageDescriptor latchkey__v1__lookup_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__create_custom_token_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__create_custom_token_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__list_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__list_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__set_disabled_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__set_disabled_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__import_accounts_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__import_options__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__imported_account__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__imported_phone_factor__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__import_accounts_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__import_error__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__exported_account__descriptor;
 extern const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -1,0 +1,103 @@
+extension BuiltIn {
+  static let german = [
+    "phone_code": """
+      Subject: Ihr Code
+
+      Ihr Code ist {{code}}. Er gilt {{minutes}} Minuten. Geben Sie ihn niemandem.
+      """,
+    "second_factor_code": """
+      Subject: Ihr Code
+
+      Ihr Code zur Anmeldung ist {{code}}. Er gilt {{minutes}} Minuten. Geben Sie ihn niemandem.
+      """,
+    "email_link": """
+      Subject: Anmeldung
+
+      Sie können sich anmelden mit diesem Link:
+
+      {{link}}
+
+      Er gilt einmal, {{minutes}} Minuten lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Niemand ist angemeldet.
+      """,
+    "verify_email": """
+      Subject: Bestätigen Sie Ihre Adresse
+
+      Bitte bestätigen Sie, dass {{to}} Ihre Adresse ist:
+
+      {{link}}
+
+      Das geht einmal, {{hours}} Stunden lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      """,
+    "reset_password": """
+      Subject: Neues Passwort
+
+      Sie können ein neues Passwort für {{to}} setzen:
+
+      {{link}}
+
+      Das geht einmal, {{minutes}} Minuten lang. Haben Sie es nicht angefordert, tun Sie nichts: Ihr Passwort bleibt.
+      """,
+    "change_email": """
+      Subject: Bestätigen Sie Ihre neue Adresse
+
+      Bitte bestätigen Sie, dass {{to}} die Adresse Ihres Kontos werden soll:
+
+      {{link}}
+
+      Das geht einmal, {{minutes}} Minuten lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      """,
+  ].merging(germanNotices) { $1 }
+
+  private static let germanNotices = [
+    "linked": """
+      Subject: Ein neuer Weg zur Anmeldung
+
+      Mit {{provider_id}} kann man sich nun an Ihrem Konto anmelden. Waren Sie es nicht, melden Sie sich an und
+      entfernen Sie diesen Weg.
+      """,
+    "unlinked": """
+      Subject: Ein Weg zur Anmeldung wurde entfernt
+
+      Mit {{provider_id}} kann man sich an Ihrem Konto nicht mehr anmelden. Waren Sie es nicht, melden Sie sich an und
+      prüfen Sie die Wege, die noch da sind.
+      """,
+    "email_changed": """
+      Subject: Die Adresse Ihres Kontos wurde geändert
+
+      Die Adresse Ihres Kontos wurde geändert{{#new_email}}, zu {{new_email}}{{/new_email}}.
+      {{#link}}
+      Waren Sie es nicht, machen Sie es hier rückgängig:
+
+      {{link}}
+      {{/link}}
+      """,
+    "password_changed": """
+      Subject: Ihr Passwort wurde geändert
+
+      Das Passwort Ihres Kontos wurde geändert. Waren Sie es nicht, setzen Sie es sofort neu.
+      """,
+    "factor_enrolled": """
+      Subject: Ein zweiter Faktor ist dazugekommen
+
+      Ein zweiter Faktor ({{factor}}) gehört nun zu Ihrem Konto. Waren Sie es nicht, melden Sie \
+      sich an und entfernen Sie ihn.
+      """,
+    "factor_withdrawn": """
+      Subject: Ein zweiter Faktor wurde entfernt
+
+      Ein zweiter Faktor ({{factor}}) gehört nicht mehr zu Ihrem Konto. Waren Sie es nicht, ändern
+      Sie Ihr Passwort und fügen Sie ihn wieder hinzu.
+      """,
+    "address_detached": """
+      Subject: Eine Adresse gehört nicht mehr zu Ihrem Konto
+
+      {{email}} gehört nicht mehr zu Ihrem Konto: Es hat sich gezeigt, dass die Adresse jemand anderem gehört.
+      """,
+    "merged": """
+      Subject: Aus zwei Konten wurde eines
+
+      Ein anderes Konto ist in Ihrem aufgegangen. Waren Sie es nicht, ändern Sie Ihr Passwort und prüfen Sie die Wege
+      zur Anmeldung.
+      """,
+  ]
+}

@@ -1,0 +1,166 @@
+/// A template that cannot be used.
+package struct TemplateError: Error, Hashable, CustomStringConvertible {
+  /// The file, or the kind and language of a built-in one.
+  package var template: String
+  package var why: String
+
+  package var description: String { "\(template): \(why)" }
+}
+
+/// The words of one kind of message in one language: plain text, and HTML where a mail is to have both.
+///
+/// `{{name}}` is filled in and must be there; `{{#name}}…{{/name}}` stays only where the value is there. Nothing else
+/// is understood, so that a template can decide nothing.
+struct Template: Hashable, Sendable {
+  indirect enum Part: Hashable, Sendable {
+    case literal(String)
+    case value(String)
+    case section(String, [Part])
+  }
+
+  var subject: [Part]
+  var text: [Part]
+  var html: [Part]?
+
+  /// - Parameters:
+  ///   - source: `Subject: …`, an empty line, and the text.
+  ///   - names: the values that messages of this kind may have.
+  init(_ source: String, html: String? = nil, name: String, names: Set<String>) throws(TemplateError) {
+    let lines = source.replacing("\r\n", with: "\n")
+      .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+    guard lines.count == 3, lines[0].hasPrefix("Subject: "), lines[1].isEmpty else {
+      throw TemplateError(template: name, why: "it must begin with `Subject: …` and an empty line")
+    }
+    let subject = String(lines[0].dropFirst("Subject: ".count))
+    guard !subject.isEmpty, subject.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
+      throw TemplateError(template: name, why: "the subject must be one line of text")
+    }
+    func parts(_ text: String) throws(TemplateError) -> [Part] {
+      var parser = TemplateParser(text, template: name, names: names)
+      return try parser.parts(until: nil)
+    }
+    self.subject = try parts(subject)
+    text = try parts(String(lines[2]))
+    self.html = if let html { try parts(html) } else { nil }
+  }
+
+  /// Throws the name of a value that is missing or, in the subject, has a character that could end its line.
+  func words(_ values: [String: String]) throws(MissingValue) -> Words {
+    Words(
+      subject: try Template.render(subject, values, as: .line), text: try Template.render(text, values, as: .text),
+      html: try html.map { html throws(MissingValue) in try Template.render(html, values, as: .html) })
+  }
+
+  struct MissingValue: Error, Hashable { var name: String }
+
+  private enum Form { case line, text, html }
+
+  private static func render(
+    _ parts: [Part], _ values: [String: String], as form: Form
+  ) throws(MissingValue) -> String {
+    var text = ""
+    for part in parts {
+      switch part {
+      case .literal(let literal): text += literal
+      case .section(let name, let inner):
+        if values[name].map({ !$0.isEmpty }) ?? false { text += try render(inner, values, as: form) }
+      case .value(let name):
+        guard let value = values[name], !value.isEmpty else { throw MissingValue(name: name) }
+        switch form {
+        case .line:
+          guard value.unicodeScalars.allSatisfy(isOfALine) else { throw MissingValue(name: name) }
+          text += value
+        case .text: text += value
+        case .html: text += escaped(value)
+        }
+      }
+    }
+    return text
+  }
+
+  /// Neither a control character nor one that Unicode ends lines by.
+  private static func isOfALine(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029: false
+    default: true
+    }
+  }
+
+  private static func escaped(_ value: String) -> String {
+    var text = ""
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "&": text += "&amp;"
+      case "<": text += "&lt;"
+      case ">": text += "&gt;"
+      case "\"": text += "&quot;"
+      case "'": text += "&#39;"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+}
+
+struct TemplateParser {
+  private var rest: Substring
+  private let template: String
+  private let names: Set<String>
+  private static let depthMax = 4
+  private var depth = 0
+
+  init(_ text: String, template: String, names: Set<String>) {
+    rest = text[...]
+    self.template = template
+    self.names = names
+  }
+
+  /// - Parameter section: the one whose end is looked for; nil: the text's.
+  mutating func parts(until section: String?) throws(TemplateError) -> [Template.Part] {
+    guard depth < TemplateParser.depthMax else { throw wrong("sections are too deep in each other") }
+    depth += 1
+    defer { depth -= 1 }
+    var parts: [Template.Part] = []
+    while let tag = try nextTag(&parts) {
+      if tag.hasPrefix("#") {
+        let name = try known(tag.dropFirst())
+        parts.append(.section(name, try self.parts(until: name)))
+      } else if tag.hasPrefix("/") {
+        guard let section, tag.dropFirst() == section else { throw wrong("{{\(tag)}} ends nothing") }
+        return parts
+      } else {
+        parts.append(.value(try known(tag)))
+      }
+    }
+    if let section { throw wrong("{{#\(section)}} has no end") }
+    return parts
+  }
+
+  /// Takes the text before the next tag, and the tag; nil at the end.
+  private mutating func nextTag(_ parts: inout [Template.Part]) throws(TemplateError) -> Substring? {
+    var literal = ""
+    while let first = rest.first {
+      if rest.hasPrefix("{{") {
+        rest = rest.dropFirst(2)
+        guard let end = rest.firstIndex(of: "}"), rest[end...].hasPrefix("}}") else { throw wrong("{{ has no end") }
+        let tag = rest[..<end]
+        rest = rest[end...].dropFirst(2)
+        if !literal.isEmpty { parts.append(.literal(literal)) }
+        return tag
+      }
+      literal.append(first)
+      rest = rest.dropFirst()
+    }
+    if !literal.isEmpty { parts.append(.literal(literal)) }
+    return nil
+  }
+
+  private func known(_ name: Substring) throws(TemplateError) -> String {
+    guard names.contains(String(name)) else {
+      throw wrong("{{\(name)}} is not one of \(names.sorted().joined(separator: ", "))")
+    }
+    return String(name)
+  }
+
+  private func wrong(_ why: String) -> TemplateError { TemplateError(template: template, why: why) }
+}

@@ -1,0 +1,21 @@
+/// Base32 (RFC 4648 6), for secrets that people type: capital letters and the digits 2 to 7.
+package enum Base32 {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+
+  /// Without padding, which authenticator programs do not want.
+  package static func encode(_ bytes: [UInt8]) -> String {
+    var letters: [UInt8] = []
+    letters.reserveCapacity((bytes.count * 8 + 4) / 5)
+    var (group, bits) = (UInt32(0), UInt32(0))
+    for byte in bytes {
+      group = group << 8 | UInt32(byte)
+      bits += 8
+      while bits >= 5 {
+        bits -= 5
+        letters.append(alphabet[Int(group >> bits & 31)])
+      }
+    }
+    if bits > 0 { letters.append(alphabet[Int(group << (5 - bits) & 31)]) }
+    return String(decoding: letters, as: UTF8.self)
+  }
+}

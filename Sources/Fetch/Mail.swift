@@ -1,0 +1,89 @@
+import CCurl
+
+/// A mail for a relay, whole: what stands in it is not looked at here.
+package struct MailRequest: Sendable {
+  /// How the connection is kept to itself. Whatever it is, the server's certificate is checked.
+  package enum Security: String, Sendable, CaseIterable {
+    /// STARTTLS, without which nothing is sent.
+    case startTLS = "starttls"
+    /// TLS from the first byte.
+    case tls
+    /// Plain text, to a loopback address only.
+    case none
+  }
+
+  /// A name, or an address without brackets.
+  package var host: String
+  package var port: UInt16
+  package var security: Security
+  /// What we call ourselves in EHLO.
+  package var heloName: String
+  package var user: String
+  /// Empty: no login.
+  package var password: String
+  /// The envelope's addresses.
+  package var sender: String
+  package var recipient: String
+  /// With lines that end in CRLF.
+  package var bytes: [UInt8]
+
+  package init(
+    host: String, port: UInt16, security: Security, heloName: String, user: String = "", password: String = "",
+    sender: String, recipient: String, bytes: [UInt8]
+  ) {
+    self.host = host
+    self.port = port
+    self.security = security
+    self.heloName = heloName
+    self.user = user
+    self.password = password
+    self.sender = sender
+    self.recipient = recipient
+    self.bytes = bytes
+  }
+}
+
+// What is printed, whoever prints it, shows neither addresses nor contents nor the password.
+extension MailRequest: CustomStringConvertible, CustomReflectable {
+  package var description: String { "mail by \(host):\(port), \(bytes.count) bytes" }
+  package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Order {
+  init(_ mail: MailRequest, _ limits: FetchLimits) throws(FetchError) {
+    guard mail.bytes.count <= limits.requestBodyBytesMax else { throw .requestTooLarge }
+    // In the one an end of line would be a command of its own, in the other a sign would end the URL's part.
+    guard MailRule.isName(mail.host), MailRule.isName(mail.heloName), MailRule.isAddress(mail.sender),
+      MailRule.isAddress(mail.recipient), MailRule.isLine(mail.user), MailRule.isLine(mail.password)
+    else { throw .refusedField }
+    let host = mail.host.lowercased()
+    let scheme = mail.security == .tls ? "smtps" : "smtp"
+    let authority = host.contains(":") ? "[\(host)]" : host
+    target = Target(checked: "\(scheme)://\(authority):\(mail.port)/\(mail.heloName)", host: host)
+    provider = "smtp"
+    fieldLines = ["<\(mail.recipient)>"]
+    body = mail.bytes
+    self.mail = mail
+  }
+}
+
+/// What may stand in a command of SMTP (RFC 5321, 4.1.2), without what nobody needs of it.
+package enum MailRule {
+  package static func isName(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: ".-:".utf8.contains(byte)
+        }
+      }
+  }
+
+  package static func isAddress(_ text: String) -> Bool {
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    return parts.count == 2 && !parts[0].isEmpty && isName(String(parts[1]))
+      && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"<>()[],;:\\\"".utf8.contains($0) }
+  }
+
+  package static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+}

@@ -1,0 +1,98 @@
+import CCurl
+
+/// A request that may be sent: everything was looked at before any of it meets libcurl.
+struct Order: Sendable {
+  let target: Target
+  let provider: String
+  /// As libcurl takes them.
+  let fieldLines: [String]
+  let body: [UInt8]?
+  /// nil: a request over HTTPS.
+  let mail: MailRequest?
+
+  init(_ request: FetchRequest, _ limits: FetchLimits) throws(FetchError) {
+    target = try Target(request.url)
+    provider = request.provider
+    body = request.body
+    mail = nil
+    guard (body?.count ?? 0) <= limits.requestBodyBytesMax,
+      request.fields.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count }) <= limits.requestFieldsBytesMax
+    else { throw .requestTooLarge }
+    guard request.fields.allSatisfy(FieldRule.allows) else { throw .refusedField }
+    var lines = request.fields.map(FieldRule.line)
+    // libcurl would name a type of its own for a body without one.
+    if body != nil, !request.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
+      lines.append("Content-Type:")
+    }
+    fieldLines = lines
+  }
+}
+
+/// A URL that may be fetched, with the host that limits and rules are counted by.
+struct Target: Hashable, Sendable {
+  let url: String
+  /// In lower case; an IPv6 address without its brackets.
+  let host: String
+
+  /// Of parts that were looked at.
+  init(checked url: String, host: String) {
+    self.url = url
+    self.host = host
+  }
+
+  init(_ url: String) throws(FetchError) {
+    // A NUL would cut the C string, and libcurl would see another URL than the one that was checked.
+    guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), let parts = unsafe curl_url() else { throw .refusedURL }
+    defer { unsafe curl_url_cleanup(parts) }
+    let code = unsafe curl_url_set(parts, CURLUPART_URL, url, UInt32(CURLU_DISALLOW_USER))
+    guard code == CURLUE_OK, unsafe Target.part(CURLUPART_SCHEME, of: parts) == "https",
+      let host = unsafe Target.part(CURLUPART_HOST, of: parts), !host.isEmpty
+    else { throw .refusedURL }
+    self.url = url
+    self.host = (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host).lowercased()
+  }
+
+  @unsafe private static func part(_ part: CURLUPart, of parts: OpaquePointer) -> String? {
+    var text: UnsafeMutablePointer<CChar>?
+    guard unsafe curl_url_get(parts, part, &text, 0) == CURLUE_OK, let text = unsafe text else { return nil }
+    defer { unsafe curl_free(text) }
+    return unsafe String(cString: text)
+  }
+}
+
+/// Which fields a request may bring.
+enum FieldRule {
+  /// Those that frame a message or belong to a connection (RFC 9110, 7.6.1; RFC 9112, 6) are libcurl's: a second one
+  /// would let a value decide where a request ends, or whom it is for.
+  private static let own: Set<String> = [
+    "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade", "user-agent",
+  ]
+
+  static func allows(_ field: FetchRequest.Field) -> Bool {
+    isToken(field.name) && isValue(field.value) && !own.contains(field.name.lowercased())
+  }
+
+  /// RFC 9110, 5.6.2.
+  private static func isToken(_ name: String) -> Bool {
+    !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+
+  /// RFC 9110, 5.5, without the bytes above ASCII that it keeps for the past; blanks at the ends are not the value's.
+  private static func isValue(_ value: String) -> Bool {
+    let blanks: Set<UInt8> = [0x20, 0x09]
+    return value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
+      && value.utf8.first.map { !blanks.contains($0) } ?? true && value.utf8.last.map { !blanks.contains($0) } ?? true
+  }
+
+  /// To libcurl "Name:" without a value means to send no such field; an empty one is written with a semicolon.
+  static func line(_ field: FetchRequest.Field) -> String {
+    field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+  }
+}

@@ -1,0 +1,272 @@
+import Store
+
+/// One of the two accounts of a merge.
+package enum MergeSide: Hashable, Sendable, CaseIterable {
+  case survivor
+  case other
+
+  /// The field of the request that proves it.
+  var tokenField: String {
+    switch self {
+    case .survivor: "survivor_id_token"
+    case .other: "other_id_token"
+    }
+  }
+}
+
+/// What both accounts have and only one can keep.
+package struct MergeConflict: Hashable, Sendable {
+  /// `password`, `phone`, `second_factors`, or a provider id.
+  package var field: String
+  package var survivorValue: String
+  package var otherValue: String
+
+  package init(field: String, survivorValue: String, otherValue: String) {
+    self.field = field
+    self.survivorValue = survivorValue
+    self.otherValue = otherValue
+  }
+}
+
+/// The caller's word on one conflict.
+package struct MergeKeep: Hashable, Sendable {
+  package var field: String
+  package var accountID: String
+
+  package init(field: String, accountID: String) {
+    self.field = field
+    self.accountID = accountID
+  }
+}
+
+/// What a merge comes to: the survivor as it will be, if nothing is left to settle.
+struct MergePlan: Hashable, Sendable {
+  static let secondFactors = "second_factors"
+
+  var edit: AccountEdit
+  /// Those that the caller has not settled.
+  var conflicts: [MergeConflict] = []
+  var movedProviderIDs: [String] = []
+  /// As the other account has them.
+  var movedFactors: [FactorRecord] = []
+  /// Ways in of the survivor that give way to the other's.
+  var replacedProviderIDs: [String] = []
+  private let survivor: AccountState
+  private let other: AccountState
+  private var keep: [String: MergeSide]
+}
+
+/// Section 4, "Merge".
+enum MergeDecision: Hashable, Sendable {
+  case refuse(Failure)
+  case merge(MergePlan)
+
+  static func decide(
+    survivor: CallerSession, other: CallerSession, keep: [MergeKeep], policy: Policy, now: Timestamp
+  ) -> MergeDecision {
+    do {
+      try requireProof(survivor, .survivor, policy: policy, now: now)
+      try requireProof(other, .other, policy: policy, now: now)
+      let plan = try MergePlan(survivor.state, other.state, keep: keep, policy: policy, now: now)
+      if let failure = plan.lockOut(policy) { return .refuse(failure) }
+      return .merge(plan)
+    } catch {
+      return .refuse(error)
+    }
+  }
+
+  /// Check 30: each account is proved for itself; the field says which is not. An anonymous person has no way to log in
+  /// again, so that none is asked for (check 91).
+  static func requireProof(
+    _ caller: CallerSession, _ side: MergeSide, policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    do {
+      if !caller.state.account.anonymous {
+        try SessionCheck.requireRecentLogin(caller, for: .merge, policy: policy, now: now)
+      }
+      try SessionCheck.requireSecondFactor(caller)
+    } catch {
+      throw error.of(side)
+    }
+  }
+}
+
+extension Failure {
+  func of(_ side: MergeSide) -> Failure {
+    var failure = self
+    failure.field = side.tokenField
+    return failure
+  }
+}
+
+// MARK: what moves
+
+extension MergePlan {
+  init(
+    _ survivor: AccountState, _ other: AccountState, keep: [MergeKeep], policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    edit = AccountEdit(survivor)
+    self.survivor = survivor
+    self.other = other
+    self.keep = [:]
+    for each in keep {
+      let side: MergeSide = switch each.accountID {
+      case survivor.account.id: .survivor
+      case other.account.id: .other
+      default: throw MergePlan.unknown("It is neither of the two accounts.", "from_account_id")
+      }
+      guard self.keep.updateValue(side, forKey: each.field) == nil else {
+        throw MergePlan.unknown("It is settled twice.", "field")
+      }
+    }
+    moveAddress()
+    movePassword()
+    movePhone()
+    moveIdentities(now: now)
+    moveFactors(max: policy.factorsMax)
+    fillProfile()
+    guard self.keep.isEmpty else { throw MergePlan.unknown("There is no such conflict.", "field") }
+  }
+
+  private static func unknown(_ hint: String, _ field: String) -> Failure {
+    Failure(.invalidField, field: "keep.\(field)", hint: hint)
+  }
+
+  /// Whether the other account's value comes over. What nobody has settled stays where it is.
+  private mutating func takes(_ field: String, _ mine: String?, _ theirs: String?) -> Bool {
+    guard let theirs else { return false }
+    guard let mine else { return true }
+    switch keep.removeValue(forKey: field) {
+    case .survivor: return false
+    case .other: return true
+    case nil:
+      conflicts.append(MergeConflict(field: field, survivorValue: mine, otherValue: theirs))
+      return false
+    }
+  }
+
+  private mutating func note(moved providerID: String, replacing isReplaced: Bool) {
+    movedProviderIDs.append(providerID)
+    if isReplaced { replacedProviderIDs.append(providerID) }
+  }
+
+  private mutating func moveAddress() {
+    // Both sides are proved by this call: a later reset is to take nothing of them for planted.
+    edit.edited.account.emailProvedAt = nil
+    let from = other.account
+    guard edit.edited.account.email == nil, from.emailProved else { return }
+    edit.edited.account.email = from.email
+    edit.edited.account.emailProof = from.emailProof
+    edit.edited.account.emailProofProviderID = from.emailProofProviderID
+    edit.edited.account.emailSource = from.emailSource
+    edit.edited.account.emailLink = edit.edited.account.emailLink || from.emailLink
+  }
+
+  /// A password goes with an address: to the survivor's own one, or to that which has just come over.
+  private mutating func movePassword() {
+    let (mine, theirs) = (survivor.account, other.account)
+    guard theirs.passwordHash != nil, edit.edited.account.email != nil else { return }
+    let field = WaysIn.password
+    guard takes(field, mine.passwordHash.map { _ in mine.email ?? "" }, theirs.email ?? "") else { return }
+    edit.edited.account.passwordHash = theirs.passwordHash
+    edit.edited.account.passwordSetAt = theirs.passwordSetAt
+    note(moved: field, replacing: mine.passwordHash != nil)
+  }
+
+  private mutating func movePhone() {
+    let mine = survivor.account.phoneNumber
+    guard takes(WaysIn.phone, mine, other.account.phoneNumber) else { return }
+    edit.edited.account.phoneNumber = other.account.phoneNumber
+    edit.edited.account.phoneNumberSetAt = other.account.phoneNumberSetAt
+    note(moved: WaysIn.phone, replacing: mine != nil)
+  }
+
+  private mutating func fillProfile() {
+    let from = other.account
+    if edit.edited.account.displayName.isEmpty { edit.edited.account.displayName = from.displayName }
+    if edit.edited.account.photoURL.isEmpty { edit.edited.account.photoURL = from.photoURL }
+    edit.edited.account.anonymous = survivor.account.anonymous && from.anonymous
+  }
+
+  /// A merge that leaves the person without any way in, such as the password of an address that nobody proved, which an
+  /// account without address cannot take.
+  fileprivate func lockOut(_ policy: Policy) -> Failure? {
+    let hadWayIn = !WaysIn(other, policy).isEmpty || other.account.customToken
+    guard hadWayIn, !edit.state.account.customToken, WaysIn(edit.state, policy).isEmpty else { return nil }
+    return Failure(
+      .lastSignInMethod, field: MergeSide.survivor.tokenField,
+      hint: "Nobody could sign in to the survivor; merge the other way round.")
+  }
+}
+
+// MARK: identities and factors
+
+extension MergePlan {
+  private mutating func moveIdentities(now: Timestamp) {
+    var seen: Set<String> = []
+    for providerID in other.identities.map(\.key.providerID) where seen.insert(providerID).inserted {
+      let mine = survivor.identity(of: providerID)
+      let theirs = other.identities.filter { $0.key.providerID == providerID }
+      if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
+        for identity in survivor.identities where identity.key.providerID == providerID {
+          edit.hanging.append(.deleteIdentity(identity.key, accountID: survivor.account.id))
+          remember(unlinkOf: identity.key, now: now)
+        }
+        edit.edited.identities.removeAll { $0.key.providerID == providerID }
+        for identity in theirs { take(identity) }
+        note(moved: providerID, replacing: mine != nil)
+      } else {
+        for identity in theirs { remember(unlinkOf: identity.key, now: now) }
+      }
+    }
+    for unlink in other.unlinks where !edit.edited.holds(unlink.key) { remember(unlinkOf: unlink.key, now: unlink.at) }
+    edit.edited.identities.sort { $0.linkedAt < $1.linkedAt }
+  }
+
+  private mutating func take(_ identity: IdentityRecord) {
+    var identity = identity
+    identity.accountID = survivor.account.id
+    edit.edited.identities.append(identity)
+    edit.hanging.append(.insertIdentity(identity))
+    if edit.edited.unlinks.contains(where: { $0.key == identity.key }) {
+      edit.edited.unlinks.removeAll { $0.key == identity.key }
+      edit.hanging.append(.forgetUnlink(accountID: identity.accountID, identity.key))
+    }
+  }
+
+  /// What the person let go of stays gone, whatever `auto_link` is set to.
+  private mutating func remember(unlinkOf key: IdentityKey, now: Timestamp) {
+    let unlink = UnlinkRecord(accountID: survivor.account.id, key: key, at: now)
+    edit.edited.unlinks.removeAll { $0.key == key }
+    edit.edited.unlinks.append(unlink)
+    edit.hanging.append(.rememberUnlink(unlink))
+  }
+
+  /// Recovery codes stand in for factors and are not counted; those of the account whose factors stay are kept.
+  private mutating func moveFactors(max: Int) {
+    let (mine, theirs) = (survivor.factors.countable, other.factors.countable)
+    guard !theirs.isEmpty else { return }
+    var comeOver = other.factors
+    if mine.count + theirs.count > max {
+      let field = MergePlan.secondFactors
+      guard takes(field, mine.isEmpty ? nil : String(mine.count), String(theirs.count)) else { return }
+      for factor in survivor.factors {
+        edit.hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
+      }
+      edit.edited.factors = []
+    } else if survivor.factors.count > mine.count {
+      comeOver = theirs
+    }
+    movedFactors = comeOver
+    edit.edited.factors += comeOver.map { factor in
+      var factor = factor
+      factor.accountID = survivor.account.id
+      return factor
+    }
+    edit.edited.factors.sort { $0.enrolledAt < $1.enrolledAt }
+  }
+}
+
+extension [FactorRecord] {
+  fileprivate var countable: [FactorRecord] { filter { $0.kind != .recoveryCode } }
+}

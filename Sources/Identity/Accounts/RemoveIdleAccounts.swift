@@ -1,0 +1,51 @@
+import Store
+
+/// Removes anonymous accounts that nobody uses any more (section 3.4): nobody can sign in to one again, so that it ends
+/// with its sessions.
+package struct RemoveIdleAccounts: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  /// Looks at `accountsMax` at most, and returns how many it looked at: as long as it is so many, there may be more.
+  package func callAsFunction(accountsMax: Int) async throws -> Int {
+    let idleMillis = environment.policy.anonymousIdleMillis
+    guard idleMillis > 0 else { return 0 }
+    let now = environment.clock.now()
+    let before = now.adding(millis: -idleMillis)
+    var query = Query()
+    query.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax)
+    let found = try await environment.load(query).idleAnonymous
+    // Side by side, so that they share a transaction. One that was used or changed since it was looked at stays.
+    await withTaskGroup(of: Void.self) { group in
+      for account in found {
+        let change = IdleDecision.decide(account, before: before, now: now, environment)
+        group.addTask { [store = environment.store] in _ = try? await store.commit(change, fate: Fate()) }
+      }
+    }
+    return found.count
+  }
+}
+
+enum IdleDecision {
+  /// Used since it was last looked at: looked at again a whole period after that use. Otherwise it goes, guarded by its
+  /// version against a link and by its sessions against a refresh.
+  static func decide(
+    _ account: IdleAccount, before: Timestamp, now: Timestamp, _ environment: Environment
+  ) -> Change {
+    if let used = account.lastUsedAt, used >= before {
+      return Change([.noteIdle(accountID: account.id, since: used)])
+    }
+    let note = AuditNote(.idleRemoved, accountID: account.id)
+    return Change([
+      .guardIdle(accountID: account.id, since: before),
+      .deleteAccount(id: account.id, version: account.version),
+      environment.audit(note, caller: RemoveIdleAccounts.caller, now: now),
+    ])
+  }
+}
+
+extension RemoveIdleAccounts {
+  /// What its audit rows name: no service asked for it.
+  static let caller = CallerName("latchkeyd")
+}

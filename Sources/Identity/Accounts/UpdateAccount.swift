@@ -1,0 +1,98 @@
+import Store
+
+package struct UpdateAccountRequest: Hashable, Sendable {
+  package var idToken: String
+  /// Of these, nil stays as it is.
+  package var displayName: String?
+  package var photoURL: String?
+  /// Normalised.
+  package var email: String?
+  /// In NFKC.
+  package var newPassword: String?
+
+  package init(
+    idToken: String, displayName: String? = nil, photoURL: String? = nil, email: String? = nil,
+    newPassword: String? = nil
+  ) {
+    self.idToken = idToken
+    self.displayName = displayName
+    self.photoURL = photoURL
+    self.email = email
+    self.newPassword = newPassword
+  }
+}
+
+/// Changes the account of an ID token. The caller goes on in a new session with tokens that say what is new.
+package struct UpdateAccount: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: UpdateAccountRequest, _ call: CallFacts) async throws -> SessionGrant {
+    if let record = try await environment.recorded(call) {
+      return try await environment.repeatSession(of: record, call: call)
+    }
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    query.email = request.email
+    query.idempotency = call.idempotency?.key
+    var facts = try await environment.first(query)
+    var change = AccountChange(displayName: request.displayName, photoURL: request.photoURL, email: request.email)
+    if let password = request.newPassword {
+      let now = environment.clock.now()
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      try UpdateDecision.requireProof(
+        caller, newEmail: false, newPassword: true, policy: environment.policy, now: now)
+      change.passwordHash = try await environment.hashNew(password, field: "new_password", call: call)
+      facts = try await environment.load(query)
+    }
+    let mayReveal = call.mayFetchByEmail || !environment.policy.emailEnumerationProtection
+    let settled = try await environment.settle(query, facts, call: call) { [change] facts, now -> Step<Result> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let decision = UpdateDecision.decide(
+        change, caller, emailOwner: facts.emailOwner, mayReveal: mayReveal, policy: environment.policy, now: now)
+      switch decision {
+      case .refuse(let failure): return .refuse(failure)
+      case .update(let update): return commit(update, caller, call, now)
+      }
+    }
+    switch settled {
+    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
+    case .decided(let (opened, state)): return try environment.grant(opened, state, now: environment.clock.now())
+    }
+  }
+
+  private typealias Result = (OpenedSession, AccountState)
+
+  /// After a new name the session of the call stays open: its other users would take its end for a sign-out. After a
+  /// new address or password everything ends that was opened or begun before it.
+  private func commit(
+    _ update: AccountUpdate, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let accountID = caller.state.account.id
+    let opened = environment.continueSession(caller.session, call: call, now: now)
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + update.edit.writes
+    if update.endsOtherSessions {
+      let reason = update.isNewPassword ? "password_changed" : "email_changed"
+      writes += [
+        .closeSession(id: caller.session.id, at: now, reason: "continued"),
+        .closeSessions(accountID: accountID, except: nil, at: now, reason: reason),
+        .deletePendings(accountID: accountID, except: nil),
+      ]
+    }
+    writes.append(.insertSession(opened.record))
+    if let email = update.newEmail {
+      writes.append(environment.audit(AuditNote(.emailChanged, accountID: accountID), call: call, now: now))
+      writes += environment.notices(
+        .emailChanged, to: caller.state, others: [email], values: ["new_email": email], now: now)
+    }
+    if update.isNewPassword {
+      writes.append(environment.audit(AuditNote(.passwordChanged, accountID: accountID), call: call, now: now))
+      writes += environment.notices(.passwordChanged, to: caller.state, now: now)
+    }
+    writes += call.remember(
+      "updated", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
+    return .commit(Change(writes), (opened, update.edit.state))
+  }
+}

@@ -1,0 +1,128 @@
+internal import Encodings
+import Store
+
+/// The key that a former service hashed passwords with.
+package struct ImportKey: Hashable, Sendable {
+  package var id: String
+  package var bytes: [UInt8]
+
+  package init(id: String, bytes: [UInt8]) {
+    self.id = id
+    self.bytes = bytes
+  }
+}
+
+/// Takes over accounts of another service, a batch at a time. A row in error spoils no other.
+package struct ImportAccounts: Sendable {
+  package static let rowsMax = 1_000
+  /// Of one change: long enough to share the work, short enough for others to come between.
+  static let rowsPerChangeMax = 50
+
+  private let environment: Environment
+  private let call: CallFacts
+
+  package init(_ environment: Environment, _ call: CallFacts) {
+    self.environment = environment
+    self.call = call
+  }
+
+  /// The name of a former service's key: the same for the same key, so that a later run finds the hashes of an earlier
+  /// one as it would write them.
+  package static func keyID(_ key: [UInt8], _ cryptography: any Cryptography) -> String {
+    Base64URL.encode(Array(cryptography.keyedDigest(key, purpose: "import key").bytes.prefix(16)))
+  }
+
+  package static func context(ofKey id: String) -> [UInt8] { Array("import key \(id)".utf8) }
+
+  /// Before the rows whose hashes name it.
+  package func keep(_ key: ImportKey) async throws {
+    var query = Query()
+    query.importKeyID = key.id
+    try await environment.decideAndCommit(query, try await environment.load(query), call: call, fate: Fate()) {
+      facts, now -> Step<Void> in
+      guard facts.importKey == nil else { return .answer(()) }
+      let sealed = environment.cryptography.seal(key.bytes, context: ImportAccounts.context(ofKey: key.id))
+      return .commit(Change([.keepImportKey(ImportKeyRecord(id: key.id, sealedKey: sealed, createdAt: now))]), ())
+    }
+  }
+
+  /// One verdict a row, in their order, after what was taken over is durable.
+  package func callAsFunction(_ rows: [ImportRow], dryRun: Bool) async throws -> [ImportVerdict] {
+    var verdicts = [ImportVerdict?](repeating: nil, count: rows.count)
+    var claims = ImportClaims()
+    var ready: [(index: Int, state: AccountState)] = []
+    for (index, row) in rows.enumerated() {
+      if let failure = claims.claim(row) {
+        verdicts[index] = .refused(failure)
+        continue
+      }
+      switch try await decide(row) {
+      case .insert(let state): ready.append((index, state))
+      case .unchanged: verdicts[index] = .unchanged
+      case .refuse(let failure): verdicts[index] = .refused(failure)
+      }
+      guard ready.count == ImportAccounts.rowsPerChangeMax else { continue }
+      if !dryRun { try await insert(ready, rows, &verdicts) }
+      ready = []
+      // Others want this reactor, too.
+      await Task.yield()
+    }
+    if !dryRun { try await insert(ready, rows, &verdicts) }
+    return verdicts.map { $0 ?? .imported }
+  }
+
+  private func insert(
+    _ ready: [(index: Int, state: AccountState)], _ rows: [ImportRow], _ verdicts: inout [ImportVerdict?]
+  ) async throws {
+    guard !ready.isEmpty, try await !commit(ready.map(\.state)) else { return }
+    // One of them lost a race; by itself each is told what it is.
+    for (index, _) in ready { verdicts[index] = try await importAlone(rows[index]) }
+  }
+
+  private func importAlone(_ row: ImportRow) async throws -> ImportVerdict {
+    for _ in 0..<environment.policy.decisionsMax {
+      switch try await decide(row) {
+      case .insert(let state): if try await commit([state]) { return .imported }
+      case .unchanged: return .unchanged
+      case .refuse(let failure): return .refused(failure)
+      }
+    }
+    return .refused(Failure(.overloaded, hint: "Others keep taking its names; try again."))
+  }
+
+  /// False: somebody else has one of their names by now.
+  private func commit(_ states: [AccountState]) async throws -> Bool {
+    let now = environment.clock.now()
+    let writes = states.flatMap { state in
+      state.insertWrites + [
+        environment.audit(AuditNote(.imported, accountID: state.account.id), call: call, now: now)
+      ]
+    }
+    return try await environment.commit(Change(writes), Fate())
+  }
+
+  private func decide(_ row: ImportRow) async throws -> ImportDecision.Outcome {
+    let ids = environment.ids
+    let decision = ImportDecision(
+      row: row, now: environment.clock.now(), newID: ids.account(), newFactorID: { ids.attempt() })
+    return decision.decide(try await owners(of: row))
+  }
+
+  private func owners(of row: ImportRow) async throws -> ImportDecision.Owners {
+    var query = Query()
+    query.accountID = row.id
+    query.email = row.email
+    query.phoneNumber = row.phoneNumber
+    query.identity = row.identities.first?.key
+    let facts = try await environment.load(query)
+    var owners = ImportDecision.Owners(
+      account: facts.account, emailOwner: facts.emailOwner, phoneOwner: facts.phoneOwner)
+    if let key = query.identity { owners.identityOwners[key] = facts.identityOwner }
+    for identity in row.identities.dropFirst() {
+      var query = Query()
+      query.identity = identity.key
+      owners.identityOwners[identity.key] = try await environment.load(query).identityOwner
+    }
+    return owners
+  }
+}

@@ -1,0 +1,160 @@
+import Store
+
+package struct FinishEnrollmentRequest: Hashable, Sendable {
+  package var idToken: String
+  package var enrollmentID: String
+  /// Empty for recovery codes.
+  package var code: String
+
+  package init(idToken: String, enrollmentID: String, code: String) {
+    self.idToken = idToken
+    self.enrollmentID = enrollmentID
+    self.code = code
+  }
+}
+
+package struct FinishedEnrollment: Hashable, Sendable {
+  package var grant: SessionGrant
+  /// Told this once.
+  package var recoveryCodes: [String]
+}
+
+/// Enrols a factor that the person has shown. Every other session of the account ends: whoever else is signed in has
+/// not shown it.
+package struct FinishEnrollment: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(
+    _ request: FinishEnrollmentRequest, _ call: CallFacts
+  ) async throws -> FinishedEnrollment {
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    query.pending = try environment.pendingDigest(request.enrollmentID)
+    let throttle = environment.throttle(.codeFailures, of: token.accountID, call: call)
+    throttle.look(into: &query)
+    let facts = try await environment.first(query)
+    let ended = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Ended> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
+      let refusal = EnrollmentDecision.refusal(
+        held.kind, phoneNumber: held.phoneNumber, caller, policy: environment.policy, now: now)
+      if let refusal { return .refuse(refusal) }
+      let admitted = try throttle.admit(facts, now: now)
+      switch prove(request.code, held, now) {
+      case .wrong:
+        let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
+        return .commit(Change(counts), .wrongCode)
+      case .proved(let lastStep):
+        return enrol(held, lastStep: lastStep, row, caller, resets: admitted.reset(at: now), call, now)
+      }
+    }
+    switch ended {
+    case .wrongCode: throw Failure.wrongCode
+    case .enrolled(let opened, let state, let recoveryCodes):
+      let grant = try environment.grant(opened, state, now: environment.clock.now())
+      return FinishedEnrollment(grant: grant, recoveryCodes: recoveryCodes)
+    }
+  }
+
+  private enum Ended: Sendable {
+    /// The attempt was counted before anybody was told.
+    case wrongCode
+    case enrolled(OpenedSession, AccountState, recoveryCodes: [String])
+  }
+
+  private enum Proof {
+    case wrong
+    /// With the step of a TOTP code, which is used by it.
+    case proved(lastStep: Int64?)
+  }
+
+  private func prove(_ code: String, _ held: HeldEnrollment, _ now: Timestamp) -> Proof {
+    let cryptography = environment.cryptography
+    switch held.kind {
+    case .totp:
+      let digits = code.filter { $0 != " " }
+      let step = TOTP.step(of: digits, held.secret, after: nil, at: now, cryptography)
+      return step.map { .proved(lastStep: $0) } ?? .wrong
+    case .phone:
+      guard let sent = held.sentCode, cryptography.equal(Array(code.utf8), Array(sent.code.utf8)) else {
+        return .wrong
+      }
+      return .proved(lastStep: nil)
+    case .recoveryCode: return .proved(lastStep: nil)
+    }
+  }
+}
+
+// MARK: what is written
+
+extension FinishEnrollment {
+  private func enrol(
+    _ held: HeldEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession, resets: [Write],
+    _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Ended> {
+    var edit = AccountEdit(caller.state)
+    var passing: FactorRecord?
+    var recoveryCodes: [String] = []
+    var enrolled: FactorRecord
+    if held.kind == .recoveryCode {
+      (enrolled, recoveryCodes) = edit.replaceRecoveryCodes(environment, now: now)
+    } else {
+      let isFirst = !caller.state.hasSecondFactor
+      enrolled = FactorRecord(
+        id: environment.ids.factor(), accountID: caller.state.account.id, kind: held.kind,
+        displayName: held.displayName, phoneNumber: held.phoneNumber, enrolledAt: now)
+      if held.kind == .totp {
+        enrolled.sealedSecret = environment.seal(.totp(secret: held.secret, lastStep: lastStep), of: enrolled)
+      }
+      edit.enrol(enrolled)
+      passing = enrolled
+      if isFirst { (_, recoveryCodes) = edit.replaceRecoveryCodes(environment, now: now) }
+    }
+    let opened = environment.continueSession(caller.session, passing: passing, call: call, now: now)
+    let accountID = caller.state.account.id
+    let details = ["kind": enrolled.kind.rawValue, "factor_id": enrolled.id]
+    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
+      .completePending(
+        row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id),
+      .closeSessions(accountID: accountID, except: nil, at: now, reason: "factor_enrolled"),
+      .insertSession(opened.record),
+      environment.audit(AuditNote(.factorEnrolled, accountID: accountID, details: details), call: call, now: now),
+    ]
+    let notices = environment.notices(
+      .factorEnrolled, to: caller.state, values: ["factor": enrolled.kind.rawValue], now: now)
+    return .commit(Change(writes + notices + resets), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
+  }
+}
+
+extension AccountEdit {
+  mutating func enrol(_ factor: FactorRecord) {
+    edited.factors.append(factor)
+    hanging.append(.insertFactor(factor))
+  }
+
+  mutating func withdraw(_ factor: FactorRecord) {
+    edited.factors.removeAll { $0.id == factor.id }
+    hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
+  }
+
+  /// Fresh codes in place of those that there are.
+  mutating func replaceRecoveryCodes(
+    _ environment: Environment, now: Timestamp
+  ) -> (factor: FactorRecord, texts: [String]) {
+    let (codes, texts) = RecoveryCodes.make(environment.randomness, environment.cryptography)
+    if let index = edited.factors.firstIndex(where: { $0.kind == .recoveryCode }) {
+      // The same factor, so that a session which showed one of the old codes goes on with it.
+      edited.factors[index].sealedSecret = environment.seal(.recoveryCodes(codes), of: edited.factors[index])
+      hanging.append(.updateFactor(edited.factors[index]))
+      return (edited.factors[index], texts)
+    }
+    var factor = FactorRecord(
+      id: environment.ids.factor(), accountID: edited.account.id, kind: .recoveryCode, enrolledAt: now)
+    factor.sealedSecret = environment.seal(.recoveryCodes(codes), of: factor)
+    enrol(factor)
+    return (factor, texts)
+  }
+}

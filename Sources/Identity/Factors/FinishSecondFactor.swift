@@ -1,0 +1,284 @@
+import Store
+
+package struct FinishSecondFactorRequest: Hashable, Sendable {
+  package var handle: String
+  package var factorID: String
+  package var verificationID: String
+  package var code: String
+
+  package init(handle: String, factorID: String, verificationID: String = "", code: String) {
+    self.handle = handle
+    self.factorID = factorID
+    self.verificationID = verificationID
+    self.code = code
+  }
+}
+
+package enum FinishSecondFactorAnswer: Hashable, Sendable {
+  case session(SessionGrant, alreadyLinked: Bool)
+  case accountExists(AccountExists)
+  case credentialInUse(CredentialInUse)
+}
+
+/// Ends the SignIn, Link or Reauthenticate that a second factor held up. It is decided again, whole, on what there is
+/// now, and what it writes is one change with the use of the factor and the end of the row.
+package struct FinishSecondFactor: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(
+    _ request: FinishSecondFactorRequest, _ call: CallFacts
+  ) async throws -> FinishSecondFactorAnswer {
+    try call.requireBinding(environment.policy)
+    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    let (query, throttle, userInfo) = try await prepare(request, call)
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+      try decide(request, throttle, facts, call, now)
+    }
+    switch settled {
+    case .repeated(let record): return try await repeated(record, call)
+    case .decided(let ended): return try answer(ended, userInfo)
+    }
+  }
+
+  private func repeated(
+    _ record: IdempotencyRecord, _ call: CallFacts
+  ) async throws -> FinishSecondFactorAnswer {
+    var grant = try await environment.repeatSession(of: record, call: call)
+    let outcome = SignInOutcome(record.outcome)
+    grant.isNewAccount = outcome.isNewAccount
+    grant.revokedProviderIDs = outcome.revokedProviderIDs
+    return .session(grant, alreadyLinked: record.outcome == "already_linked")
+  }
+
+  /// How the held call ended.
+  private enum Ended: Sendable {
+    /// The attempt was counted before anybody was told.
+    case wrongCode(CodeFault)
+    case signIn(SignIn.Result)
+    case link(Link.Result)
+    case reauthenticate(OpenedSession, AccountState)
+  }
+
+  private func answer(_ ended: Ended, _ userInfo: UserInfo?) throws -> FinishSecondFactorAnswer {
+    switch ended {
+    case .wrongCode(.wrong): throw Failure.wrongCode
+    case .wrongCode(.expired): throw Failure.codeHasExpired
+    case .signIn(.session(let opened, let opening)):
+      return .session(try grant(opened, opening.state, userInfo), alreadyLinked: false)
+    case .link(.session(let opened, let state)), .reauthenticate(let opened, let state):
+      return .session(try grant(opened, state, userInfo), alreadyLinked: false)
+    case .link(.passedAlreadyLinked(let opened, let state)):
+      return .session(try grant(opened, state, userInfo), alreadyLinked: true)
+    case .signIn(.answer(.accountExists(let exists))): return .accountExists(exists)
+    case .link(.answer(.credentialInUse(let inUse))): return .credentialInUse(inUse)
+    case .signIn(.checkAgain):
+      throw Failure(.invalidLoginCredentials, hint: "The password was changed meanwhile; sign in again.")
+    case .signIn(.completed), .signIn(.answer), .link(.completed), .link(.answer), .link(.alreadyLinked):
+      throw Failure.rowWasUsed
+    }
+  }
+
+  private func grant(
+    _ opened: OpenedSession, _ state: AccountState, _ userInfo: UserInfo?
+  ) throws -> SessionGrant {
+    var grant = try environment.grant(opened, state, now: environment.clock.now())
+    grant.userInfo = userInfo
+    return grant
+  }
+}
+
+// MARK: what is looked up
+
+extension FinishSecondFactor {
+  /// The look-ups that the held call needs to be decided again, and what its answer says of the person. What is fixed
+  /// about a row is sealed, so that only its state is looked at again.
+  private func prepare(
+    _ request: FinishSecondFactorRequest, _ call: CallFacts
+  ) async throws -> (Query, Throttle, UserInfo?) {
+    var query = Query()
+    query.pending = try environment.pendingDigest(request.handle)
+    let facts = try await environment.first(query)
+    let now = environment.clock.now()
+    let (row, held, _) = try environment.openForSecondFactor(facts, call: call, now: now)
+    var assertion = held.assertion
+    query.idempotency = call.idempotency?.key
+    query.accountID = row.accountID
+    query.sessionID = held.sessionID
+    query.alsoPending = held.completing
+    query.spentToken = held.singleUse?.digest
+    if held.completing != nil {
+      let facts = try await environment.load(query)
+      if let other = facts.alsoPending, other.purpose == .link,
+        case .held(_, let completed) = try environment.openPending(other, purpose: .link, call: call, now: now)
+      {
+        assertion = completed.assertion
+        query.spentToken = (held.singleUse ?? completed.singleUse)?.digest
+      }
+    }
+    query.identity = assertion.identity
+    if held.firstFactor == .phone { query.phoneNumber = held.assertion.identity.subject }
+    let isByAddress = held.firstFactor == .password || assertion.identity.providerID == WaysIn.emailLink
+    query.email = environment.policy.oneAccountPerEmail || isByAddress ? assertion.email : nil
+    let isProviders = environment.policy.enabledProviderIDs.contains(assertion.identity.providerID)
+    let throttle = environment.throttle(.codeFailures, of: row.accountID, call: call)
+    throttle.look(into: &query)
+    return (query, throttle, isProviders ? UserInfo(assertion) : nil)
+  }
+}
+
+// MARK: deciding again
+
+extension FinishSecondFactor {
+  private func decide(
+    _ request: FinishSecondFactorRequest, _ throttle: Throttle, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws -> Step<Ended> {
+    let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
+    guard let factor = owner.factors.first(where: { $0.id == request.factorID }) else {
+      return .refuse(.noSuchFactor)
+    }
+    let admitted = try throttle.admit(facts, now: now)
+    let shown = ShownCode(code: request.code, verificationID: request.verificationID)
+    let check = environment.check(shown, factor, sent: held.sentCode, attemptsLeft: row.attemptsLeft, now: now)
+    let passed: PassedFactor
+    switch check {
+    case .refused(.expired): return .refuse(.codeHasExpired)
+    case .refused(.wrong):
+      let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
+      return .commit(Change(counts), .wrongCode(.wrong))
+    case .passed(let used):
+      passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
+    }
+    if let failure = disabled(held) { return .refuse(failure) }
+    switch held.intent {
+    case .present: throw PendingTable.mismatch("a row that asks for nothing")
+    case .signIn: return try signIn(held, passed, owner, facts, call, now).map(Ended.signIn)
+    case .link:
+      return try link(held, passed, facts, call, now).map(Ended.link)
+    case .reauthenticate:
+      return try reauthenticate(held, passed, facts, call, now).map { Ended.reauthenticate($0.0, $0.1) }
+    }
+  }
+
+  /// The operator may have switched the way in off meanwhile (check 21).
+  private func disabled(_ held: HeldAssertion) -> Failure? {
+    let policy = environment.policy
+    let providerID = held.assertion.identity.providerID
+    let isEnabled = switch providerID {
+    case WaysIn.password: policy.passwordEnabled
+    case FirstFactor.customToken.signInProviderID: policy.customTokenEnabled
+    default: policy.enables(providerID)
+    }
+    return isEnabled ? nil : .notEnabled(providerID)
+  }
+
+  private func signIn(
+    _ held: HeldAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
+    _ now: Timestamp
+  ) throws -> Step<SignIn.Result> {
+    let signIn = SignIn(environment)
+    var attempt = Attempt(held, passed: passed, call)
+    let way = held.wayIn(to: owner.account, heldSince: passed.row.createdAt)
+    guard held.completing != nil else {
+      return signIn.step(decide(way, signIn, attempt, facts, now), attempt, now)
+    }
+    guard let record = facts.alsoPending, record.accountID == owner.account.id, record.purpose != .secondFactor else {
+      throw PendingTable.mismatch("what was to be completed is gone")
+    }
+    guard case .held(let row, let other) = try environment.openPending(
+      record, purpose: record.purpose, call: call, now: now)
+    else { return .refuse(.rowWasUsed) }
+    attempt.row = row
+    if row.purpose == .credentialInUse { return signIn.step(signIn.present(attempt, facts, now), attempt, now) }
+    if facts.identityOwner == nil { attempt.alsoSpent = other.singleUse }
+    let decision = CompletionDecision(
+      way: way, passedFor: owner.account.id, policy: environment.policy, now: now)
+    return signIn.step(decision.decide(row, other, facts), attempt, now)
+  }
+
+  private func decide(
+    _ way: ProvedWayIn, _ signIn: SignIn, _ attempt: Attempt, _ facts: Facts, _ now: Timestamp
+  ) -> SignInDecision {
+    let accountID = attempt.passed?.account.id
+    return switch way {
+    case .password(let password): CredentialDecision.decide(password, facts, passedFor: accountID, now: now)
+    case .customToken(let token):
+      CredentialDecision.decide(token, facts, existingOnly: true, passedFor: accountID, now: now)
+    case .identity: signIn.federated(attempt, now).decide(facts)
+    case .code: signIn.byCode(attempt, now).decide(facts)
+    }
+  }
+
+  private func link(
+    _ held: HeldAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws -> Step<Link.Result> {
+    let caller = try caller(of: passed, facts, now)
+    var verified: VerifiedLink
+    if let hash = held.passwordHash, let email = held.assertion.email, held.firstFactor == .password {
+      verified = VerifiedLink(proof: .password(email: email, hash: hash))
+    } else {
+      verified = VerifiedLink(
+        proof: .assertion(held.assertion), singleUse: held.singleUse, heldIn: held.completing)
+    }
+    verified.passed = passed
+    return try Link(environment).decide(verified, caller, facts, call, now)
+  }
+
+  private func reauthenticate(
+    _ held: HeldAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws -> Step<(OpenedSession, AccountState)> {
+    let caller = try caller(of: passed, facts, now)
+    let proof: ReauthenticationProof
+    switch held.wayIn(to: caller.state.account, heldSince: passed.row.createdAt) {
+    case .password(let checked):
+      guard checked.check.matches else { return .refuse(.wrongPassword) }
+      proof = .password(setAt: caller.state.account.passwordSetAt, upgradedHash: checked.check.upgradedHash)
+    case .identity(let assertion), .code(let assertion): proof = .assertion(assertion)
+    case .customToken(let token): proof = .customToken(token)
+    }
+    switch ReauthenticateDecision.decide(
+      proof, caller, tokenSpent: facts.tokenSpent, factorPassed: true, now: now)
+    {
+    case .refuse(let failure):
+      return .refuse(failure, writing: Change([.countPendingAttempt(passed.row.digest)]))
+    case .secondFactorRequired: throw PendingTable.mismatch("the factor was not counted")
+    case .session(let edit): return Reauthenticate(environment).open(held, edit, caller, passed: passed, call, now)
+    }
+  }
+
+  /// The session that Link or Reauthenticate was called in, open still.
+  private func caller(
+    of passed: PassedFactor, _ facts: Facts, _ now: Timestamp
+  ) throws(Failure) -> CallerSession {
+    let caller = try SessionCheck.live(facts.session, facts.sessionAccount, now: now)
+    guard caller.session.accountID == passed.account.id else {
+      throw PendingTable.mismatch("the session is another account's")
+    }
+    return caller
+  }
+}
+
+extension HeldAssertion {
+  /// The way in that the held call had proved, as far as it still is one: a password that was set, or a mark against
+  /// custom tokens that was made, since the call was held ends it.
+  func wayIn(to account: AccountRecord, heldSince: Timestamp) -> ProvedWayIn {
+    if firstFactor == .password {
+      let isOld = account.passwordSetAt.map { $0 < heldSince } ?? true
+      let isSame = account.passwordHash != nil && account.email == assertion.email && isOld
+      return .password(
+        CheckedPassword(
+          email: assertion.email ?? "", ownerID: account.id, hash: account.passwordHash,
+          check: PasswordCheck(matches: isSame, upgradedHash: passwordHash)))
+    }
+    if [FirstFactor.phone, .emailLink].contains(firstFactor) { return .code(assertion) }
+    guard firstFactor.signInProviderID == FirstFactor.customToken.signInProviderID else {
+      return .identity(assertion)
+    }
+    // Tokens count whole seconds: one that was good then was issued in that second at the latest.
+    return .customToken(
+      CustomToken(
+        accountID: account.id, issuedAt: heldSince.wholeSeconds, expiresAt: heldSince,
+        claimsJSON: firstFactor.claimsJSON))
+  }
+}

@@ -1,0 +1,82 @@
+import Store
+
+/// What the row of an enrolment keeps sealed until its person has proved to have the factor.
+struct HeldEnrollment: Hashable, Sendable {
+  var kind: FactorKind
+  /// The session that it was begun in, which alone can end it.
+  var sessionID: String
+  var displayName: String
+  /// Of TOTP.
+  var secret: [UInt8] = []
+  /// Of a telephone.
+  var phoneNumber: String?
+  var sentCode: SentCode?
+}
+
+extension Environment {
+  func hold(_ enrollment: HeldEnrollment, _ caller: CallerSession, call: CallFacts, now: Timestamp) -> NewPending {
+    var pending = newPending(
+      enrollment.packed, purpose: .enrollment,
+      identity: IdentityKey(providerID: enrollment.kind.rawValue, subject: ""), accountID: caller.state.account.id,
+      lifetimeMillis: policy.factorCodeLifetimeMillis, call: call, now: now)
+    pending.record.attemptsLeft = policy.factorCodeAttemptsMax
+    return pending
+  }
+
+  /// Opens the row behind an enrolment's handle, for the session that it was begun in.
+  func openEnrollment(
+    _ record: PendingRecord?, _ caller: CallerSession, call: CallFacts, now: Timestamp
+  ) throws(Failure) -> (row: PendingRecord, held: HeldEnrollment) {
+    guard let record, record.purpose == .enrollment else { throw Failure.enrollmentMismatch("unknown handle") }
+    guard record.caller == call.caller else { throw Failure.enrollmentMismatch("another caller's handle") }
+    guard record.accountID == caller.state.account.id else { throw Failure.enrollmentMismatch("another account's") }
+    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
+      let held = HeldEnrollment(packed: plaintext)
+    else { throw Failure.enrollmentMismatch("the row was changed after it was sealed") }
+    guard held.sessionID == caller.session.id else { throw Failure.enrollmentMismatch("begun in another session") }
+    guard now < record.expiresAt else { throw Failure(.expiredCode, hint: "Begin the enrolment again.") }
+    guard record.completedAt == nil, record.attemptsLeft > 0 else {
+      throw Failure(.pendingCredentialUsed, hint: "Begin the enrolment again.")
+    }
+    return (record, held)
+  }
+}
+
+extension Failure {
+  static func enrollmentMismatch(_ debug: String) -> Failure {
+    Failure(.pendingCredentialMismatch, field: "enrollment_id", hint: "Begin the enrolment again.", debug: debug)
+  }
+}
+
+// MARK: the bytes under the seal
+
+extension HeldEnrollment {
+  private static let format: UInt8 = 1
+
+  var packed: [UInt8] {
+    var packer = Packer()
+    packer.append(HeldEnrollment.format)
+    packer.append(kind.rawValue)
+    packer.append(sessionID)
+    packer.append(displayName)
+    packer.append(secret)
+    packer.append(phoneNumber)
+    packer.append(sentCode?.packed)
+    return packer.bytes
+  }
+
+  init?(packed: [UInt8]) {
+    var unpacker = Unpacker(packed)
+    guard unpacker.byte() == HeldEnrollment.format,
+      let kind = unpacker.text().flatMap(FactorKind.init(rawValue:)), let sessionID = unpacker.text(),
+      let displayName = unpacker.text(), let secret = unpacker.field(), let phoneNumber = unpacker.optionalText(),
+      let sent = unpacker.optionalField(), unpacker.isAtEnd
+    else { return nil }
+    self.init(
+      kind: kind, sessionID: sessionID, displayName: displayName, secret: secret, phoneNumber: phoneNumber)
+    if let sent {
+      guard let code = SentCode(packed: sent) else { return nil }
+      sentCode = code
+    }
+  }
+}

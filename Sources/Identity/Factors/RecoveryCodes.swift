@@ -1,0 +1,41 @@
+import Encodings
+import Store
+
+/// What stands in for a lost factor: ten codes, each good once. Only their digests are kept; 80 bits cannot be found
+/// again by trying.
+struct RecoveryCodes: Hashable, Sendable {
+  static let count = 10
+  private static let codeBytes = 10
+  private static let groupLetters = 4
+
+  /// Of the codes that are left.
+  var digests: [Digest]
+
+  init(digests: [Digest]) { self.digests = digests }
+
+  /// Fresh ones, with their texts, which are told once.
+  static func make(
+    _ randomness: any Randomness, _ cryptography: any Cryptography
+  ) -> (codes: RecoveryCodes, texts: [String]) {
+    let letters = (0..<count).map { _ in Array(Base32.encode(randomness.bytes(codeBytes)).lowercased().utf8) }
+    let texts = letters.map { letters in
+      stride(from: 0, to: letters.count, by: groupLetters)
+        .map { String(decoding: letters[$0..<min($0 + groupLetters, letters.count)], as: UTF8.self) }
+        .joined(separator: "-")
+    }
+    return (RecoveryCodes(digests: texts.map { digest(of: $0, cryptography) }), texts)
+  }
+
+  /// What is left once this code is used; nil: it is none of them.
+  func using(_ code: String, _ cryptography: any Cryptography) -> RecoveryCodes? {
+    let presented = RecoveryCodes.digest(of: code, cryptography).bytes
+    let rest = digests.filter { !cryptography.equal($0.bytes, presented) }
+    return rest.count < digests.count ? RecoveryCodes(digests: rest) : nil
+  }
+
+  /// Capitals, blanks and dashes are how somebody wrote it down.
+  private static func digest(of code: String, _ cryptography: any Cryptography) -> Digest {
+    let letters = code.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: " ") }
+    return cryptography.sha256(Array("recovery code ".utf8) + letters)
+  }
+}

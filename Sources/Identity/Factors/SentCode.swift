@@ -1,0 +1,98 @@
+import Encodings
+import Store
+
+/// A code that was sent to a telephone: kept under the seal of the row that it was sent for, which binds it to that
+/// attempt, and with the one factor that it can prove. Six digits are too few to be kept as a digest, which anybody
+/// could turn back; the seal's key is not in the database.
+package struct SentCode: Hashable, Sendable {
+  static let digits = 6
+  static let verificationBytes = 32
+
+  var factorID: String
+  var code: String
+  /// SHA-256 of the verification id: who has only the row's handle cannot try codes that somebody else asked for.
+  var verification: Digest
+  var expiresAt: Timestamp
+  /// Attempts that the row had left when it was sent.
+  var attemptsThen: Int
+  /// How many were sent for this row, this one among them.
+  var sends: Int
+}
+
+/// What is wrong with a presented code.
+enum CodeFault: Hashable, Sendable {
+  case wrong
+  case expired
+}
+
+extension SentCode {
+  /// nil: it is the code. `row` says how often it was tried.
+  func fault(
+    _ presented: String, verificationID: String, attemptsLeft: Int, policy: Policy, now: Timestamp,
+    _ cryptography: any Cryptography
+  ) -> CodeFault? {
+    guard let secret = Base64URL.decode(verificationID), secret.count == SentCode.verificationBytes,
+      cryptography.equal(cryptography.sha256(secret).bytes, verification.bytes)
+    else { return .wrong }
+    guard now < expiresAt, attemptsThen - attemptsLeft < policy.factorCodeAttemptsMax else { return .expired }
+    return cryptography.equal(Array(presented.utf8), Array(code.utf8)) ? nil : .wrong
+  }
+}
+
+extension Environment {
+  /// A fresh code for a factor, with the verification id that goes with it.
+  func newCode(
+    for factorID: String, expiresAt: Timestamp, attemptsLeft: Int, after last: SentCode?
+  ) -> (code: SentCode, verificationID: String) {
+    let secret = randomness.bytes(SentCode.verificationBytes)
+    let code = SentCode(
+      factorID: factorID, code: sixDigits(), verification: cryptography.sha256(secret), expiresAt: expiresAt,
+      attemptsThen: attemptsLeft, sends: (last?.sends ?? 0) + 1)
+    return (code, Base64URL.encode(secret))
+  }
+
+  /// 16,000,000 is the largest multiple of a million in three bytes; what is above is passed over, or the first codes
+  /// would be likelier than the rest.
+  private func sixDigits() -> String {
+    while true {
+      let number = randomness.bytes(3).reduce(0) { $0 << 8 | Int($1) }
+      guard number < 16_000_000 else { continue }
+      let text = String(number % 1_000_000)
+      return String(repeating: "0", count: SentCode.digits - text.utf8.count) + text
+    }
+  }
+
+  /// Puts the text message into the queue.
+  func send(_ code: SentCode, to number: String, now: Timestamp) -> Write {
+    enqueue(
+      OutgoingMessage(
+        .secondFactorCode, to: .phoneNumber(number), values: ["code": code.code], expiresAt: code.expiresAt),
+      now: now)
+  }
+}
+
+// MARK: binary form
+
+extension SentCode {
+  var packed: [UInt8] {
+    var packer = Packer()
+    packer.append(factorID)
+    packer.append(code)
+    packer.append(verification.bytes)
+    packer.append(expiresAt.millis)
+    packer.append(Int64(attemptsThen))
+    packer.append(Int64(sends))
+    return packer.bytes
+  }
+
+  init?(packed: [UInt8]) {
+    var unpacker = Unpacker(packed)
+    guard let factorID = unpacker.text(), let code = unpacker.text(), let digest = unpacker.field(),
+      digest.count == 32, let expiresAtMillis = unpacker.number(), let attemptsThen = unpacker.number(),
+      let sends = unpacker.number(), unpacker.isAtEnd
+    else { return nil }
+    self.init(
+      factorID: factorID, code: code, verification: Digest(digest), expiresAt: Timestamp(millis: expiresAtMillis),
+      attemptsThen: Int(clamping: attemptsThen), sends: Int(clamping: sends))
+  }
+}

@@ -1,0 +1,80 @@
+import Encodings
+package import Store
+
+package struct StartEnrollmentRequest: Hashable, Sendable {
+  package var idToken: String
+  package var kind: FactorKind
+  /// Of a telephone, in E.164.
+  package var phoneNumber: String?
+  package var displayName: String
+
+  package init(idToken: String, kind: FactorKind, phoneNumber: String? = nil, displayName: String = "") {
+    self.idToken = idToken
+    self.kind = kind
+    self.phoneNumber = phoneNumber
+    self.displayName = displayName
+  }
+}
+
+package struct StartedEnrollment: Hashable, Sendable {
+  package var enrollmentID: String
+  /// Of TOTP alone: base32, and as a URI.
+  package var totpSecret = ""
+  package var totpURI = ""
+  package var expiresAt: Timestamp
+}
+
+/// Begins the enrolment of a second factor. The account is as it was until the person has proved to have it.
+package struct StartEnrollment: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: StartEnrollmentRequest, _ call: CallFacts) async throws -> StartedEnrollment {
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let throttle = request.phoneNumber.map { environment.throttle(.sends, of: $0, call: call) }
+    throttle?.look(into: &query)
+    let facts = try await environment.first(query)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let refusal = EnrollmentDecision.refusal(
+        request.kind, phoneNumber: request.phoneNumber, caller, policy: environment.policy, now: now)
+      if let refusal { return .refuse(refusal) }
+      let admitted = try throttle?.admit(facts, now: now)
+      return start(request, caller, counting: admitted?.count(at: now) ?? [], call, now)
+    }
+  }
+
+  private func start(
+    _ request: StartEnrollmentRequest, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts,
+    _ now: Timestamp
+  ) -> Step<StartedEnrollment> {
+    var held = HeldEnrollment(
+      kind: request.kind, sessionID: caller.session.id, displayName: request.displayName)
+    var started = StartedEnrollment(
+      enrollmentID: "", expiresAt: now.adding(millis: environment.policy.factorCodeLifetimeMillis))
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)]
+    switch request.kind {
+    case .totp:
+      held.secret = environment.randomness.bytes(TOTP.secretBytes)
+      started.totpSecret = Base32.encode(held.secret)
+      started.totpURI = TOTP.uri(
+        secret: held.secret, issuer: environment.policy.totpIssuer, account: caller.state.account.email ?? "")
+    case .phone:
+      let number = request.phoneNumber ?? ""
+      // The row's own handle is the verification id: there is no other.
+      let (sent, _) = environment.newCode(
+        for: "", expiresAt: started.expiresAt, attemptsLeft: environment.policy.factorCodeAttemptsMax, after: nil)
+      held.phoneNumber = number
+      held.sentCode = sent
+      writes.append(environment.send(sent, to: number, now: now))
+    case .recoveryCode: break
+    }
+    let pending = environment.hold(held, caller, call: call, now: now)
+    started.enrollmentID = pending.handle
+    writes.append(.insertPending(pending.record, limits: environment.policy.pendingLimits))
+    return .commit(Change(writes + counts), started)
+  }
+}

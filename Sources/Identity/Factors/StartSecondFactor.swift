@@ -1,0 +1,84 @@
+package import Store
+
+package struct StartedFactor: Hashable, Sendable {
+  /// Of a telephone; empty for every other kind.
+  package var verificationID: String
+  package var expiresAt: Timestamp
+}
+
+/// Chooses the factor that a held call is to be finished with; where it is a telephone, sends the code.
+package struct StartSecondFactor: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(handle: String, factorID: String, _ call: CallFacts) async throws -> StartedFactor {
+    try call.requireBinding(environment.policy)
+    var query = Query()
+    query.pending = try environment.pendingDigest(handle)
+    var facts = try await environment.first(query)
+    var throttle: Throttle?
+    if let number = facts.pendingAccount?.factors.first(where: { $0.id == factorID })?.phoneNumber {
+      throttle = environment.throttle(.sends, of: number, call: call)
+      throttle?.look(into: &query)
+      facts = try await environment.load(query)
+    }
+    return try await environment.decideAndCommit(query, facts, call: call) { [throttle] facts, now in
+      let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
+      guard let factor = owner.factors.first(where: { $0.id == factorID }) else { return .refuse(.noSuchFactor) }
+      guard factor.kind == .phone, let number = factor.phoneNumber else {
+        return .answer(StartedFactor(verificationID: "", expiresAt: row.expiresAt))
+      }
+      let admitted = try throttle?.admit(facts, now: now)
+      return send(to: number, factor, row, held, counting: admitted?.count(at: now) ?? [], now)
+    }
+  }
+
+  /// The row takes the new code in place of the one before it, which is good no longer.
+  private func send(
+    to number: String, _ factor: FactorRecord, _ row: PendingRecord, _ held: HeldAssertion, counting counts: [Write],
+    _ now: Timestamp
+  ) -> Step<StartedFactor> {
+    let policy = environment.policy
+    guard policy.textMessagesEnabled else { return .refuse(.noTextMessages) }
+    guard held.sentCode?.sends ?? 0 < policy.factorCodeSendsMax else {
+      return .refuse(
+        Failure(
+          .tooManyAttempts, hint: "Sign in again to be sent another code.",
+          retryAfterMillis: row.expiresAt.millis - now.millis, debug: "codes of one attempt"))
+    }
+    let (sent, verificationID) = environment.newCode(
+      for: factor.id, expiresAt: min(row.expiresAt, now.adding(millis: policy.factorCodeLifetimeMillis)),
+      attemptsLeft: row.attemptsLeft, after: held.sentCode)
+    var held = held
+    held.sentCode = sent
+    let sealed = environment.cryptography.seal(held.packed, context: PendingTable.context(of: row))
+    return .commit(
+      Change([
+        .resealPending(row.digest, version: row.version, sealed: sealed),
+        environment.send(sent, to: number, now: now),
+      ] + counts),
+      StartedFactor(verificationID: verificationID, expiresAt: sent.expiresAt))
+  }
+}
+
+extension Environment {
+  /// The row of a call that waits for its factor, with the account. Who is not its caller, or not in its browser, is
+  /// told what he would be told of a handle that there never was.
+  func openForSecondFactor(
+    _ facts: Facts, call: CallFacts, now: Timestamp
+  ) throws(Failure) -> (row: PendingRecord, held: HeldAssertion, owner: AccountState) {
+    switch try openPending(facts.pending, purpose: .secondFactor, call: call, now: now) {
+    case .completed: throw Failure.rowWasUsed
+    case .held(let row, let held):
+      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
+      if owner.account.disabled { throw Failure.userIsDisabled }
+      if let failure = owner.refusal(ofFirstFactor: held.firstFactor.signInProviderID) { throw failure }
+      return (row, held, owner)
+    }
+  }
+}
+
+extension Failure {
+  static let noTextMessages = Failure(.operationNotAllowed, hint: "This server sends no text messages.")
+}

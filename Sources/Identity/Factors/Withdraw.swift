@@ -1,0 +1,57 @@
+import Store
+
+package struct WithdrawRequest: Hashable, Sendable {
+  package var idToken: String
+  package var factorID: String
+
+  package init(idToken: String, factorID: String) {
+    self.idToken = idToken
+    self.factorID = factorID
+  }
+}
+
+/// Takes a factor away; with the last one the recovery codes go, which stood in for it. A session that showed it has
+/// shown none from then on: its tokens say so from the next ones on, and what needs a factor asks for one.
+package struct Withdraw: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: WithdrawRequest, _ call: CallFacts) async throws -> SessionGrant {
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let facts = try await environment.first(query)
+    let (opened, state) = try await environment.decideAndCommit(query, facts, call: call) {
+      facts, now -> Step<(OpenedSession, AccountState)> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      guard let factor = caller.state.factors.first(where: { $0.id == request.factorID }) else {
+        return .refuse(.noSuchFactor)
+      }
+      if let refusal = EnrollmentDecision.refusal(caller, policy: environment.policy, now: now) {
+        return .refuse(refusal)
+      }
+      return withdraw(factor, caller, call, now)
+    }
+    return try environment.grant(opened, state, now: environment.clock.now())
+  }
+
+  private func withdraw(
+    _ factor: FactorRecord, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<(OpenedSession, AccountState)> {
+    var edit = AccountEdit(caller.state)
+    edit.withdraw(factor)
+    if !edit.edited.hasSecondFactor { edit.edited.factors.forEach { edit.withdraw($0) } }
+    let opened = environment.continueSession(caller.session, call: call, now: now)
+    let accountID = caller.state.account.id
+    let details = ["kind": factor.kind.rawValue, "factor_id": factor.id]
+    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
+      .closeSession(id: caller.session.id, at: now, reason: "continued"),
+      .insertSession(opened.record),
+      environment.audit(AuditNote(.factorWithdrawn, accountID: accountID, details: details), call: call, now: now),
+    ]
+    let notices = environment.notices(
+      .factorWithdrawn, to: caller.state, values: ["factor": factor.kind.rawValue], now: now)
+    return .commit(Change(writes + notices), (opened, edit.state))
+  }
+}

@@ -1,0 +1,37 @@
+import Store
+
+/// Flows in the pending table.
+extension Environment {
+  func hold(_ flow: HeldFlow, call: CallFacts, now: Timestamp) -> NewPending {
+    newPending(
+      flow.packed, purpose: .flow, identity: IdentityKey(providerID: flow.order.providerID, subject: ""),
+      accountID: "", lifetimeMillis: policy.flowLifetimeMillis, call: call, now: now)
+  }
+
+  /// Opens the row behind a flow's handle. Whatever does not fit is refused in the same words, as in `openPending`.
+  func openFlow(
+    _ record: PendingRecord?, call: CallFacts, now: Timestamp
+  ) throws(Failure) -> (row: PendingRecord, flow: HeldFlow) {
+    guard let record else { throw Failure.flowMismatch("unknown flow") }
+    guard record.caller == call.caller else { throw Failure.flowMismatch("another caller's flow") }
+    guard record.binding == call.binding else { throw Failure.flowMismatch("flow of another binding") }
+    guard record.purpose == .flow else { throw Failure.flowMismatch("handle for \(record.purpose.rawValue)") }
+    guard now < record.expiresAt else {
+      throw Failure(.flowExpired, field: Failure.flowField, hint: "Start the flow again.")
+    }
+    guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.flowWasUsed }
+    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
+      let flow = HeldFlow(packed: plaintext), flow.order.providerID == record.identity.providerID
+    else { throw Failure.flowMismatch("the row was changed after it was sealed") }
+    return (record, flow)
+  }
+}
+
+extension Failure {
+  static let flowField = "credential.authorization_response"
+  static let flowWasUsed = Failure(.flowUsed, field: flowField, hint: "Start the flow again.")
+
+  static func flowMismatch(_ debug: String) -> Failure {
+    Failure(.flowMismatch, field: flowField, hint: "Start the flow again, with the provider.", debug: debug)
+  }
+}

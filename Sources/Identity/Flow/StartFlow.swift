@@ -1,0 +1,73 @@
+import Encodings
+package import Store
+
+package struct FlowStarted: Hashable, Sendable {
+  /// The handle of the flow's row. It is no part of the address, so that whoever sees that cannot end the flow.
+  package var flowID: String
+  package var authorizationURL: String
+  package var responseMode: String
+  package var expiresAt: Timestamp
+}
+
+/// Sends a person to a provider's pages.
+package struct StartFlow: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(_ request: StartFlowRequest, _ call: CallFacts) async throws -> FlowStarted {
+    try call.requireBinding(environment.policy)
+    try check(request, call)
+    let accountID = try await account(of: request, call)
+    let order = FlowOrder(
+      providerID: request.providerID, redirectURI: request.redirectURI, scopes: request.scopes,
+      parameters: request.parameters, loginHint: request.loginHint, freshLogin: request.purpose == .reauthenticate,
+      state: randomText(), nonce: randomText(), codeVerifier: randomText())
+    let started = try await environment.providers.start(order, at: environment.clock.now())
+    // Counted from here: a slow provider takes nothing of the person's time.
+    let now = environment.clock.now()
+    let flow = HeldFlow(
+      order, purpose: request.purpose, accountID: accountID, startedAt: now, stateIsEchoed: started.stateIsEchoed,
+      kept: started.kept)
+    let pending = environment.hold(flow, call: call, now: now)
+    let commit = Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)])
+    return try await environment.decideAndCommit(Query(), Facts(), call: call) { _, _ in
+      .commit(
+        commit,
+        FlowStarted(
+          flowID: pending.handle, authorizationURL: started.authorizationURL, responseMode: started.responseMode,
+          expiresAt: pending.record.expiresAt))
+    }
+  }
+
+  private func check(_ request: StartFlowRequest, _ call: CallFacts) throws {
+    guard environment.policy.enabledProviderIDs.contains(request.providerID) else {
+      throw Failure(.operationNotAllowed, field: "provider_id", hint: "The provider is not enabled.")
+    }
+    guard environment.providers.flowProviderIDs.contains(request.providerID) else {
+      throw Failure(.operationNotAllowed, field: "provider_id", hint: "The provider is not configured for flows.")
+    }
+    // RFC 9700, 2.1: exact comparison, and of bytes: two texts that Unicode calls equal are two addresses.
+    guard call.redirectURIs.contains(where: { $0.utf8.elementsEqual(request.redirectURI.utf8) }) else {
+      throw Failure(
+        .redirectURINotAllowed, field: "redirect_uri", hint: "It is not on this caller's list, byte for byte.")
+    }
+  }
+
+  private func account(of request: StartFlowRequest, _ call: CallFacts) async throws -> String {
+    guard request.purpose != .signIn else {
+      guard request.idToken.isEmpty else {
+        throw Failure(.invalidField, field: "id_token", hint: "A flow that signs in takes none.")
+      }
+      return ""
+    }
+    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let facts = try await environment.first(query)
+    return try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.id
+  }
+
+  /// 43 characters of base64url: as a code verifier, RFC 7636, 4.1 wants 43 to 128 of them.
+  private func randomText() -> String { Base64URL.encode(environment.randomness.bytes(32)) }
+}

@@ -1,0 +1,35 @@
+import Store
+
+/// Ends every session of the account, the caller's too. It wants no recent login: whoever fears that a session was
+/// stolen must not be kept from ending it, and all that a thief could do with it is sign its person out.
+package struct RevokeAll: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  /// Returns how many sessions were open.
+  package func callAsFunction(idToken: String, _ call: CallFacts) async throws -> Int {
+    let now = environment.clock.now()
+    let token = try environment.tokens.verifyIDToken(idToken, at: now)
+    var query = Query()
+    query.sessionID = token.sessionID
+    query.openSessions = OpenSessionsQuery(accountID: token.accountID, at: now, most: 0)
+    let facts = try await environment.first(query)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      return decide(caller, open: facts.openSessionCount, call, now)
+    }
+  }
+
+  /// A session that is opened between the count and the commit ends with the others, uncounted.
+  private func decide(_ caller: CallerSession, open count: Int, _ call: CallFacts, _ now: Timestamp) -> Step<Int> {
+    let accountID = caller.state.account.id
+    let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])
+    let change = Change([
+      .guardSession(id: caller.session.id, at: now),
+      .closeSessions(accountID: accountID, except: nil, at: now, reason: "revoked"),
+      environment.audit(note, call: call, now: now),
+    ])
+    return .commit(change, count)
+  }
+}

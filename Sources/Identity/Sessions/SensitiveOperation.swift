@@ -1,0 +1,16 @@
+/// What needs a recent login (section 6). Link has a window of its own kind, `Policy.linkRecentLoginMillis`.
+package enum SensitiveOperation: String, Sendable, CaseIterable {
+  case changePassword = "password"
+  case changeEmail = "email"
+  case delete
+  case unlink
+  case merge
+  /// Enrolment and withdrawal of a second factor.
+  case changeFactors = "factor"
+}
+
+extension Policy {
+  package func recentLoginMillis(for operation: SensitiveOperation) -> Int64 {
+    recentLoginWindowsMillis[operation] ?? recentLoginMillis
+  }
+}

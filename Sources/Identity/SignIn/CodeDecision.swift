@@ -1,0 +1,57 @@
+import Store
+
+/// Section 3.4, rows phone code and e-mail link: the number or address is proved by this very call.
+struct CodeDecision: Sendable {
+  var assertion: Assertion
+  var existingOnly = false
+  var claimAddress = false
+  /// The account whose second factor this call has shown.
+  var passedFor: String?
+  var policy: Policy
+  var now: Timestamp
+  /// Asked for a fresh id where an account is created.
+  var newAccountID: @Sendable () -> String
+
+  private var providerID: String { assertion.identity.providerID }
+
+  func decide(_ facts: Facts) -> SignInDecision {
+    let isPhone = providerID == WaysIn.phone
+    guard let owner = isPhone ? facts.phoneOwner : facts.emailOwner else {
+      return existingOnly ? .refuse(.noAccountYet) : .open(create())
+    }
+    if owner.account.disabled { return .refuse(.userIsDisabled) }
+    // An account with a factor is never taken over, nor does it lose anything: the factor guards it (section 3.3).
+    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
+    if owner.hasSecondFactor { return signIn(owner) }
+    if isPhone || owner.account.emailProved { return signIn(owner) }
+    return meetUnproved(owner)
+  }
+
+  /// A way in that is new to the account, such as a first link to its proved address, is noted as one.
+  private func signIn(_ owner: AccountState) -> SignInDecision {
+    var edit = AccountEdit(owner)
+    if !owner.holds(assertion.identity) { edit.link(assertion, policy: policy, now: now) }
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    return .open(Opening(state: edit.state, writes: edit.signInWrites))
+  }
+
+  /// Reclaim; S12, for nobody could sign in before; else claim or conflict, as in S6b.
+  private func meetUnproved(_ owner: AccountState) -> SignInDecision {
+    let ways = WaysIn(owner, policy)
+    if owner.account.madeByAdministrator, ways.isEmpty { return signIn(owner) }
+    let takeover = Takeover(assertion: assertion, policy: policy, now: now)
+    if owner.holdsOnlyAddress, policy.reclaim != .refuse { return .open(takeover.reclaim(owner)) }
+    if claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }
+    return .accountExists(Conflict(owner: owner, ways: ways, canClaimAddress: true))
+  }
+
+  private func create() -> Opening {
+    var edit = AccountEdit(AccountState(account: AccountRecord(id: newAccountID(), createdAt: now)))
+    edit.link(assertion, policy: policy, now: now)
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    let account = edit.edited.account
+    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": providerID])
+    return Opening(
+      state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
+  }
+}

@@ -1,0 +1,65 @@
+import Store
+
+/// Section 3.3: a proved mailbox meets an account that never proved it.
+struct Takeover: Sendable {
+  /// What proves the mailbox.
+  var assertion: Assertion
+  var policy: Policy
+  var now: Timestamp
+  /// The row that the same call completes: it was made before, and is kept.
+  var completing: Digest?
+
+  private var providerID: String { assertion.identity.providerID }
+
+  /// The mailbox's holder takes over an account that nobody proved: same id, and in one transaction everything goes
+  /// that somebody else may have planted.
+  /// - Parameter held: linked in the same step.
+  func reclaim(_ owner: AccountState, linking held: Assertion? = nil) -> Opening {
+    var edit = AccountEdit(owner)
+    let revoked = edit.dropUnproved(now: now)
+    edit.link(assertion, policy: policy, now: now)
+    if let held { edit.link(held, policy: policy, now: now) }
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    let id = owner.account.id
+    let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
+    return Opening(
+      state: edit.state,
+      writes: edit.writes + [
+        .closeSessions(accountID: id, except: nil, at: now, reason: "reclaimed"),
+        .deletePendings(accountID: id, except: completing),
+      ],
+      notes: [AuditNote(.reclaimed, accountID: id, details: details)], revokedProviderIDs: revoked)
+  }
+
+  /// The address leaves an account that never proved it, with what it names there, outstanding codes and changes of
+  /// address included (check 7); all else stays with that account. Its second factor is not asked for: it guards the
+  /// account's data, of which nothing moves.
+  /// - Parameter opening: of the new account that has the address from now on.
+  func claim(from owner: AccountState, opening: Opening) -> Opening {
+    var edit = AccountEdit(owner)
+    edit.detachAddress()
+    let id = owner.account.id
+    let sessionsOver = [WaysIn.password, WaysIn.emailLink].map {
+      Write.closeSessionsOf(accountID: id, signInProviderID: $0, except: nil, at: now, reason: "address claimed")
+    }
+    var opening = opening
+    opening.writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: completing)] + opening.writes
+    opening.detached = edit.state
+    opening.notes.append(AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID]))
+    return opening
+  }
+}
+
+extension Environment {
+  /// Tells the person of the account that an address was claimed from, where it can be reached otherwise.
+  func notices(ofDetached email: String, from state: AccountState, now: Timestamp) -> [Write] {
+    let others = state.identities.filter { $0.tier >= .verified }.compactMap(\.email).filter { $0 != email }
+    let mails = notices(
+      .addressDetached, to: state, others: Array(Set(others)).sorted(), values: ["email": email], now: now)
+    guard policy.textMessagesEnabled, let number = state.account.phoneNumber else { return mails }
+    let message = OutgoingMessage(
+      .addressDetached, to: .phoneNumber(number), values: ["email": email],
+      expiresAt: now.adding(millis: policy.noticeLifetimeMillis))
+    return mails + [enqueue(message, now: now)]
+  }
+}

@@ -1,0 +1,36 @@
+package import Store
+
+/// How often each kind of attempt may be made. The numbers leave room for people who mistype and for offices behind one
+/// address, and none for guessing.
+package struct ThrottleRules: Hashable, Sendable {
+  private static let minute: Int64 = 60_000
+  private static let hour: Int64 = 60 * minute
+  private static let day: Int64 = 24 * hour
+
+  private var rules: [ThrottleKind: ThrottleRule] = [:]
+
+  package init() {}
+
+  package subscript(kind: ThrottleKind) -> ThrottleRule {
+    get { rules[kind] ?? ThrottleRules.standard(kind) }
+    set { rules[kind] = newValue == ThrottleRules.standard(kind) ? nil : newValue }
+  }
+
+  private static func standard(_ kind: ThrottleKind) -> ThrottleRule {
+    switch kind {
+    case .passwordFailuresPerAccount, .passwordFailuresPerDevice:
+      // SP 800-63B-4, 3.2.2: no more than 100 in a row.
+      ThrottleRule(
+        100, inMillis: 30 * day, blockMillis: 15 * minute, blockMillisMax: day, countAgainMax: 10)
+    case .codeFailuresPerAccount:
+      ThrottleRule(30, inMillis: day, blockMillis: 15 * minute, blockMillisMax: day, countAgainMax: 10)
+    case .passwordFailuresPerNetwork, .codeFailuresPerNetwork: ThrottleRule(300, inMillis: 10 * minute)
+    case .passwordFailuresPerCaller, .codeFailuresPerCaller: ThrottleRule(30_000, inMillis: 10 * minute)
+    case .signUpsPerNetwork: ThrottleRule(100, inMillis: hour)
+    case .signUpsPerCaller: ThrottleRule(100_000, inMillis: hour)
+    case .sendsPerRecipient: ThrottleRule(10, inMillis: hour)
+    case .sendsPerNetwork: ThrottleRule(100, inMillis: hour)
+    case .sendsPerCaller: ThrottleRule(10_000, inMillis: hour)
+    }
+  }
+}

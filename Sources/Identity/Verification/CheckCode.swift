@@ -1,0 +1,34 @@
+package import Store
+
+package struct CodeCheck: Hashable, Sendable {
+  package var mode: CodeMode
+  package var email: String
+  package var expiresAt: Timestamp
+}
+
+/// What a mailed code is for, for the page that its link leads to. Consumes nothing.
+package struct CheckCode: Reading {
+  private let environment: Environment
+  private let call: CallFacts
+  package let query: Query
+
+  package init(_ environment: Environment, code: String, _ call: CallFacts) throws {
+    self.environment = environment
+    self.call = call
+    var query = Query()
+    query.code = try environment.codeDigest(code, field: "code")
+    self.query = query
+  }
+
+  package func answer(_ facts: Facts) throws -> CodeCheck {
+    let now = environment.clock.now()
+    let row = try environment.openCode(
+      facts.code, [.emailLink, .verifyEmail, .resetPassword, .changeEmail, .revertEmail], isBound: false,
+      field: "code", call: call, now: now
+    ).row
+    guard let mode = CodeMode(row.purpose), let email = row.email else {
+      throw Failure.wrongCode("no mailed code", field: "code")
+    }
+    return CodeCheck(mode: mode, email: email, expiresAt: row.expiresAt)
+  }
+}

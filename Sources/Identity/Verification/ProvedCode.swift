@@ -1,0 +1,107 @@
+import Store
+
+/// A code as a credential.
+enum PresentedCode: Hashable, Sendable {
+  case phone(verificationID: String, digits: String)
+  case emailLink(email: String, code: String)
+
+  fileprivate var field: String {
+    switch self {
+    case .phone: "credential.phone_code.code"
+    case .emailLink: "credential.email_link.code"
+    }
+  }
+
+  fileprivate var handle: String {
+    switch self {
+    case .phone(let verificationID, _): verificationID
+    case .emailLink(_, let code): code
+    }
+  }
+
+  fileprivate var purposes: Set<PendingPurpose> {
+    switch self {
+    case .phone: [.phoneCode]
+    case .emailLink: [.emailLink]
+    }
+  }
+}
+
+/// A code that was found right: what it proves, and the row that the call's own change uses up.
+struct ProvedCode: Sendable {
+  var assertion: Assertion
+  fileprivate var opened: OpenedCode
+  fileprivate var presented: PresentedCode
+  /// By what its failures were counted.
+  fileprivate var admitted: AdmittedAttempt
+
+  var digest: Digest { opened.row.digest }
+  var firstFactor: FirstFactor { .provider(assertion.identity.providerID) }
+
+  func spend(for accountID: String = "", sessionID: String = "", now: Timestamp) -> [Write] {
+    [opened.spend(for: accountID, sessionID: sessionID, now: now)] + admitted.reset(at: now)
+  }
+}
+
+extension Environment {
+  /// Step 4 for a code: nothing is written but a wrong try. The code is used up by the change that it is presented for.
+  func prove(
+    _ presented: PresentedCode, ending purpose: FlowPurpose, account: String = "", _ call: CallFacts
+  ) async throws -> ProvedCode {
+    switch presented {
+    case .phone: guard policy.phoneEnabled else { throw Failure.notEnabled(WaysIn.phone) }
+    case .emailLink: guard policy.emailLinkEnabled else { throw Failure.notEnabled(WaysIn.emailLink) }
+    }
+    var query = Query()
+    query.code = try codeDigest(presented.handle, field: presented.field)
+    let facts = try await first(query)
+    let row = try openCode(facts.code, presented.purposes, field: presented.field, call: call, now: clock.now()).row
+    // Tries are counted by the number or address as well, since a new code has new tries.
+    let throttle = throttle(.codeFailures, of: row.identity.subject, call: call)
+    throttle.look(into: &query)
+    return try await decideAndCommit(query, try await load(query), call: call) { facts, now -> Step<ProvedCode> in
+      let admitted = try throttle.admit(facts, now: now)
+      let opened = try openCode(facts.code, presented.purposes, field: presented.field, call: call, now: now)
+      return prove(presented, opened, admitted, ending: purpose, account: account, now)
+    }
+  }
+
+  /// The row as it is by now, for a decision that is taken on newer facts.
+  func proveAgain(
+    _ code: ProvedCode, _ record: PendingRecord?, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> ProvedCode {
+    var code = code
+    code.opened = try openCode(
+      record, code.presented.purposes, field: code.presented.field, call: call, now: now)
+    return code
+  }
+
+  private func prove(
+    _ presented: PresentedCode, _ opened: OpenedCode, _ admitted: AdmittedAttempt, ending purpose: FlowPurpose,
+    account: String, _ now: Timestamp
+  ) -> Step<ProvedCode> {
+    let row = opened.row
+    let assertion: Assertion
+    switch presented {
+    case .phone(_, let digits):
+      guard opened.held.purpose == purpose, opened.held.accountID == account else {
+        return .refuse(Failure.wrongCode("asked for another purpose or account", field: presented.field))
+      }
+      guard cryptography.equal(Array(digits.utf8), Array(opened.held.digits.utf8)) else {
+        return .refuse(
+          Failure.wrongCode("wrong digits", field: presented.field),
+          writing: Change([.countPendingAttempt(row.digest)] + admitted.count(at: now)))
+      }
+      assertion = Assertion(identity: .phone(row.identity.subject))
+    case .emailLink(let email, _):
+      // No try is counted: who has the code needs no second one, and a slip of the person must not use it up.
+      guard row.email == email else {
+        return .refuse(Failure.wrongCode("mailed to another address", field: presented.field))
+      }
+      let identity = IdentityKey(providerID: WaysIn.emailLink, subject: email)
+      assertion = Assertion(identity: identity, email: email, tier: .authoritative)
+    }
+    return .answer(
+      ProvedCode(assertion: assertion, opened: opened, presented: presented, admitted: admitted))
+  }
+}

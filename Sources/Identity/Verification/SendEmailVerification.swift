@@ -1,0 +1,83 @@
+package import Store
+
+/// Mails a link that proves the address of the account of an ID token.
+package struct SendEmailVerification: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(idToken: String, _ order: MailOrder, _ call: CallFacts) async throws -> Timestamp {
+    try environment.requireMail(order, call)
+    let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let facts = try await environment.first(query)
+    let email = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.email
+    let throttle = environment.throttle(.sends, of: email ?? "", call: call)
+    throttle.look(into: &query)
+    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+      let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
+      let counts = try throttle.admit(facts, now: now).count(at: now)
+      guard let email = account.email else {
+        return .refuse(Failure(.operationNotAllowed, field: "id_token", hint: "The account has no address."))
+      }
+      let pending = environment.newCode(
+        HeldCode(), purpose: .verifyEmail, identity: .mail(email), email: email, accountID: account.id,
+        lifetimeMillis: environment.policy.emailVerificationLifetimeMillis, call: call, now: now)
+      let mail = environment.mail(.verifyEmail, pending, to: email, order, now)
+      return .commit(Change(counts + environment.insert(pending) + [mail]), pending.record.expiresAt)
+    }
+  }
+}
+
+/// Mails a link to a new address of the account of an ID token. Whether the address is free is not told here: who has
+/// the mailbox learns it when the link is followed.
+package struct SendEmailChange: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  /// - Parameter newEmail: normalised.
+  package func callAsFunction(
+    idToken: String, newEmail: String, _ order: MailOrder, _ call: CallFacts
+  ) async throws -> Timestamp {
+    try environment.requireMail(order, call)
+    let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let throttle = environment.throttle(.sends, of: newEmail, call: call)
+    throttle.look(into: &query)
+    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      if let refusal = SendEmailChange.refusal(caller, newEmail, environment.policy, now) { return .refuse(refusal) }
+      let counts = try throttle.admit(facts, now: now).count(at: now)
+      let accountID = caller.state.account.id
+      let held = HeldCode(accountID: accountID, continueURI: order.continueURI, locale: order.locale)
+      let pending = environment.newCode(
+        held, purpose: .changeEmail, identity: .addressOf(accountID), email: newEmail, accountID: accountID,
+        lifetimeMillis: environment.policy.emailChangeLifetimeMillis, call: call, now: now)
+      let mail = environment.mail(.changeEmail, pending, to: newEmail, order, now)
+      let guarding = [Write.guardSession(id: caller.session.id, at: now)]
+      return .commit(Change(guarding + counts + environment.insert(pending) + [mail]), pending.record.expiresAt)
+    }
+  }
+
+  static func refusal(
+    _ caller: CallerSession, _ newEmail: String, _ policy: Policy, _ now: Timestamp
+  ) -> Failure? {
+    let account = caller.state.account
+    guard !account.anonymous else {
+      return Failure(.operationNotAllowed, field: "id_token", hint: "Link a way of signing in first.")
+    }
+    guard account.email != newEmail else {
+      return Failure(.invalidField, field: "new_email", hint: "It is the account's address already.")
+    }
+    do {
+      try SessionCheck.requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis, policy: policy, now: now)
+      try SessionCheck.requireSecondFactor(caller)
+      return nil
+    } catch {
+      return error
+    }
+  }
+}

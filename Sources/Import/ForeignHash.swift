@@ -1,0 +1,194 @@
+// Import: foreign account files and their password hashes.
+//
+// Owns: what a hash of a former service is made of, its text form in our store, the bounds of its cost, how a password
+// is compared with it, and how Firebase's export file is read.
+// Does not own: the algorithms (Crypto), what becomes of an account that is imported (Identity), where keys are kept.
+// Read next: ForeignHashScheme.swift, FirebaseExport.swift.
+
+package import Crypto
+internal import Encodings
+
+/// A password hash that another service made, as the store keeps it: `$name$parameters$salt$hash` with base64 as in PHC
+/// strings, or what bcrypt and Argon2 write themselves. It says everything but the former service's key, of which it
+/// has the id. It is compared once: whoever signs in by it gets a hash of ours.
+package struct ForeignHash: Hashable, Sendable {
+  enum Recipe: Hashable, Sendable {
+    /// Firebase's own: the key of the service, encrypted under what scrypt makes of the password.
+    case firebaseScrypt(keyID: String, separator: [UInt8], rounds: Int, memoryCost: Int)
+    case scrypt(n: Int, blockSize: Int, parallelization: Int)
+    case pbkdf2(ForeignDigest, iterations: Int)
+    case hmac(ForeignDigest, keyID: String, saltFirst: Bool)
+    /// The digest, and then again and again the digest of the digest.
+    case digest(ForeignDigest, rounds: Int, saltFirst: Bool)
+    case bcrypt(String)
+    case argon2i(String)
+  }
+
+  let recipe: Recipe
+  let salt: [UInt8]
+  let hash: [UInt8]
+
+  init(_ recipe: Recipe, salt: [UInt8] = [], hash: [UInt8] = []) {
+    self.recipe = recipe
+    self.salt = salt
+    self.hash = hash
+  }
+
+  /// Names the key that comparing takes; nil: it takes none.
+  package var keyID: String? {
+    switch recipe {
+    case .firebaseScrypt(let id, _, _, _), .hmac(_, let id, _): id
+    default: nil
+    }
+  }
+
+  /// What hashes that take the same time have in common.
+  package var pace: String {
+    switch recipe {
+    case .bcrypt(let text): String(text.prefix(7))
+    case .argon2i(let text): String(text[..<(text.lastIndex(of: "$") ?? text.endIndex)].prefix(48))
+    default: recipe.name + recipe.cost
+    }
+  }
+
+  /// - Parameter key: of `keyID`. Without a key that is needed, and where memory lacks, nothing matches.
+  package func matches(_ password: [UInt8], key: Secret?) -> Bool {
+    switch recipe {
+    case .bcrypt(let text): Bcrypt.matches(password, text)
+    case .argon2i(let text): argon2iMatches(password, text)
+    default: (try? made(of: password, key)).flatMap { $0.map { constantTimeEquals($0, hash) } } ?? false
+    }
+  }
+
+  private func made(of password: [UInt8], _ key: Secret?) throws(CryptoError) -> [UInt8]? {
+    switch recipe {
+    case .firebaseScrypt(_, let separator, let rounds, let memoryCost):
+      guard let key else { return nil }
+      let derived = try Crypto.scrypt(
+        password, salt: salt + separator, n: 1 << memoryCost, blockSize: rounds, parallelization: 1, byteCount: 32)
+      return try aes256CTR(key: derived, key)
+    case .scrypt(let n, let blockSize, let parallelization):
+      return try Crypto.scrypt(
+        password, salt: salt, n: n, blockSize: blockSize, parallelization: parallelization, byteCount: hash.count)
+    case .pbkdf2(let digest, let iterations):
+      return try Crypto.pbkdf2(digest, password, salt: salt, iterations: iterations, byteCount: hash.count)
+    case .hmac(let digest, _, let saltFirst):
+      return key.map { digest.code(key: $0, of: saltFirst ? salt + password : password + salt) }
+    case .digest(let digest, let rounds, let saltFirst):
+      var made = digest.digest(saltFirst ? salt + password : password + salt)
+      for _ in 1..<max(1, rounds) { made = digest.digest(made) }
+      return made
+    case .bcrypt, .argon2i: return nil
+    }
+  }
+}
+
+// MARK: the text form
+
+extension ForeignHash.Recipe {
+  fileprivate var name: String {
+    switch self {
+    case .firebaseScrypt: "firebase-scrypt"
+    case .scrypt: "scrypt"
+    case .pbkdf2(let digest, _): "pbkdf2-\(digest.rawValue)"
+    case .hmac(let digest, _, _): "hmac-\(digest.rawValue)"
+    case .digest(let digest, _, _): digest.rawValue
+    case .bcrypt: "bcrypt"
+    case .argon2i: "argon2i"
+    }
+  }
+
+  /// The parameters that decide how long it takes.
+  fileprivate var cost: String {
+    switch self {
+    case .firebaseScrypt(_, _, let rounds, let memoryCost): "ln=\(memoryCost),r=\(rounds)"
+    case .scrypt(let n, let blockSize, let parallelization): "n=\(n),r=\(blockSize),p=\(parallelization)"
+    case .pbkdf2(_, let iterations): "i=\(iterations)"
+    case .hmac: ""
+    case .digest(_, let rounds, _): "i=\(rounds)"
+    case .bcrypt, .argon2i: ""
+    }
+  }
+
+  fileprivate var parameters: String {
+    func order(_ saltFirst: Bool) -> String { "o=" + (saltFirst ? "sp" : "ps") }
+    return switch self {
+    case .firebaseScrypt(let id, let separator, _, _): "k=\(id),\(cost),s=\(base64(separator))"
+    case .hmac(_, let id, let saltFirst): "k=\(id),\(order(saltFirst))"
+    case .digest(_, _, let saltFirst): "\(cost),\(order(saltFirst))"
+    default: cost
+    }
+  }
+}
+
+extension ForeignHash {
+  package var text: String {
+    switch recipe {
+    case .bcrypt(let text), .argon2i(let text): text
+    default: "$\(recipe.name)$\(recipe.parameters)$\(base64(salt))$\(base64(hash))"
+    }
+  }
+
+  /// nil: no hash that another service made, such as one of ours.
+  package init?(_ text: String) {
+    if text.hasPrefix("$2") {
+      self.init(.bcrypt(text))
+    } else if text.hasPrefix("$argon2i$") {
+      self.init(.argon2i(text))
+    } else {
+      let parts = text.split(separator: "$", omittingEmptySubsequences: false)
+      guard parts.count == 5, parts[0].isEmpty, let salt = Base64.decode(Array(parts[3].utf8)),
+        let hash = Base64.decode(Array(parts[4].utf8)),
+        let recipe = Recipe(String(parts[1]), ForeignHash.parameters(String(parts[2])))
+      else { return nil }
+      self.init(recipe, salt: salt, hash: hash)
+    }
+  }
+
+  private static func parameters(_ text: String) -> [String: String] {
+    var parameters: [String: String] = [:]
+    for part in text.split(separator: ",") {
+      guard let sign = part.firstIndex(of: "=") else { continue }
+      parameters[String(part[..<sign])] = String(part[part.index(after: sign)...])
+    }
+    return parameters
+  }
+}
+
+extension ForeignHash.Recipe {
+  fileprivate init?(_ name: String, _ parameters: [String: String]) {
+    func number(_ name: String) -> Int? { parameters[name].flatMap { Int($0) } }
+    let saltFirst = parameters["o"] == "sp"
+    if name == "firebase-scrypt" {
+      guard let id = parameters["k"], let rounds = number("r"), let memoryCost = number("ln"),
+        let separator = Base64.decode(Array((parameters["s"] ?? "").utf8))
+      else { return nil }
+      self = .firebaseScrypt(keyID: id, separator: separator, rounds: rounds, memoryCost: memoryCost)
+    } else if name == "scrypt" {
+      guard let n = number("n"), let blockSize = number("r"), let parallelization = number("p") else { return nil }
+      self = .scrypt(n: n, blockSize: blockSize, parallelization: parallelization)
+    } else if let digest = ForeignDigest(name, after: "pbkdf2-") {
+      guard let iterations = number("i") else { return nil }
+      self = .pbkdf2(digest, iterations: iterations)
+    } else if let digest = ForeignDigest(name, after: "hmac-") {
+      guard let id = parameters["k"] else { return nil }
+      self = .hmac(digest, keyID: id, saltFirst: saltFirst)
+    } else if let digest = ForeignDigest(rawValue: name) {
+      guard let rounds = number("i") else { return nil }
+      self = .digest(digest, rounds: rounds, saltFirst: saltFirst)
+    } else {
+      return nil
+    }
+    guard (try? checkCost()) != nil else { return nil }
+  }
+}
+
+extension ForeignDigest {
+  fileprivate init?(_ name: String, after prefix: String) {
+    guard name.hasPrefix(prefix) else { return nil }
+    self.init(rawValue: String(name.dropFirst(prefix.count)))
+  }
+}
+
+/// As PHC strings have it.
+private func base64(_ bytes: [UInt8]) -> String { String(decoding: Base64.encode(bytes), as: UTF8.self) }

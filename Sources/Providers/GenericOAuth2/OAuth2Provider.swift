@@ -1,0 +1,38 @@
+import Fetch
+import Store
+
+/// `oauth2.<name>`: any provider of the authorization code grant, by configuration. That we redeemed the code is all
+/// that proves whom its access token was issued to, so that none is taken from anybody else.
+struct OAuth2Provider: CodeAdapter {
+  let settings: ProviderSettings
+  let flow: CodeFlow
+
+  static func standard(id: String) -> ProviderSettings { ProviderSettings(id: id) }
+
+  static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
+    try settings.checkFlowsAreConfigured()
+    let endpoints = settings.endpoints
+    for (setting, url) in [
+      ("authorization_url", endpoints.authorization), ("token_url", endpoints.token),
+      ("profile_url", endpoints.profile),
+    ] {
+      try settings.require(!url.isEmpty, setting, "must be set")
+    }
+  }
+
+  init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    self.settings = settings
+    flow = CodeFlow(settings, proof: try settings.clientProof(), fetching: fetching)
+  }
+
+  var audienceProofs: [CredentialKind: AudienceProof] { [.authorizationResponse: .redemption] }
+
+  func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    let answer = try await redeem(callback, of: state, at: now)
+    let profile = try await flow.calls.document(settings.endpoints.profile, accessToken: answer.own.accessToken)
+    let subject = try Person.subject(profile.value.member(at: settings.claims.subject))
+    return VerifiedToken(
+      assertion: Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes),
+      own: answer.own)
+  }
+}

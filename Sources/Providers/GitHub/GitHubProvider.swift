@@ -1,0 +1,130 @@
+import Fetch
+import Store
+import Tokens
+
+/// `github.com`: the code flow with a proof key, and access tokens that GitHub itself says were issued to our
+/// application. That `/user` answers proves nothing: it does so for a token of every application (check 48).
+struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
+  let audienceProofs: [CredentialKind: AudienceProof] = [
+    .accessToken: .providersCheck, .authorizationResponse: .redemption,
+  ]
+  let settings: ProviderSettings
+  let flow: CodeFlow
+  private let tokenCheck: GitHubTokenCheck
+
+  static func standard(id: String) -> ProviderSettings {
+    var settings = ProviderSettings(id: id)
+    settings.endpoints = Endpoints(
+      authorization: "https://github.com/login/oauth/authorize", token: "https://github.com/login/oauth/access_token",
+      profile: "https://api.github.com/user",
+      audienceCheck: "https://api.github.com/applications/{client_id}/token",
+      emails: "https://api.github.com/user/emails")
+    settings.client.authentication = .post
+    settings.scopes = ["user:email"]
+    settings.callerParameters = ["allow_signup", "login", "prompt"]
+    settings.emailTrust = .asserted(.verified, authoritativeDomains: [])
+    // The login can be given up, and registered anew by somebody else.
+    settings.claims.subject = "id"
+    settings.claims.picture = "avatar_url"
+    settings.claims.username = "login"
+    return settings
+  }
+
+  static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
+    try settings.checkFlowsAreConfigured()
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one")
+  }
+
+  init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    self.settings = settings
+    var flow = CodeFlow(settings, proof: try settings.clientProof(), fetching: fetching)
+    flow.authorization.loginHintName = "login"
+    // The nearest to asking the person again that GitHub has.
+    flow.authorization.freshLogin = ["prompt": "select_account"]
+    // It asks for scopes with blanks and grants them with commas.
+    flow.scopeSeparators = [UInt8(ascii: ","), UInt8(ascii: " ")]
+    flow.vendorErrors = GitHubProvider.errors
+    self.flow = flow
+    tokenCheck = GitHubTokenCheck(
+      clientID: settings.clientIDs.first ?? "", secret: try settings.loadedSecret(),
+      url: settings.endpoints.audienceCheck, calls: flow.calls)
+  }
+
+  func hint(instead kind: CredentialKind) -> String {
+    "GitHub issues no ID tokens: send an access token of our application, or begin with StartFlow."
+  }
+
+  func start(_ request: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
+    let prompt = request.parameters["prompt"]
+    guard prompt == nil || prompt == "select_account" else {
+      throw ProviderRefusal.invalidParameter(name: "custom_parameters", hint: "prompt: select_account, or nothing.")
+    }
+    return try flow.start(request, at: settings.endpoints.authorization)
+  }
+
+  func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    let answer = try await redeem(callback, of: state, at: now)
+    return VerifiedToken(assertion: try await person(of: answer.own), own: answer.own)
+  }
+
+  func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
+    let checked = try await tokenCheck.check(presented.accessToken)
+    var own = ProvidersOwnTokens()
+    own.accessToken = presented.accessToken
+    own.grantedScopes = checked.scopes
+    let assertion = try await person(of: own)
+    guard checked.subject == nil || checked.subject == assertion.identity.subject else {
+      throw ProviderRefusal.invalid(why: "the token is of another person than the profile")
+    }
+    return VerifiedToken(assertion: assertion, own: own)
+  }
+
+  /// GitHub demands a User-Agent; the fetcher sends one with every request.
+  private func person(of tokens: ProvidersOwnTokens) async throws -> Assertion {
+    let profile = try await flow.calls.document(settings.endpoints.profile, accessToken: tokens.accessToken)
+    guard let number = profile.value["id"]?.int, number > 0 else {
+      throw ProviderRefusal.unavailable(why: "user: no id")
+    }
+    var assertion = Person.assertion(String(number), of: settings, documents: [profile.value], profile: profile.bytes)
+    assertion.setEmail(try await email(of: tokens), .checked, settings.emailTrust)
+    return assertion
+  }
+
+  /// The address in the profile is whatever the person wants to be shown; the one that counts is in a list of its own,
+  /// which a person need not let us see.
+  private func email(of tokens: ProvidersOwnTokens) async throws -> String? {
+    let answer = try await flow.calls.answer(settings.endpoints.emails, accessToken: tokens.accessToken)
+    guard answer.status == 403 || answer.status == 404 else {
+      guard let addresses = try ProviderCalls.document(answer).value.array else {
+        throw ProviderRefusal.unavailable(why: "user/emails: no list")
+      }
+      return GitHubAddresses.trusted(addresses)
+    }
+    // To who asks too often GitHub says the same. Taken for a person without an address, it would be given an account
+    // beside the one that it has.
+    guard !tokens.grantedScopes.contains(where: { $0 == "user:email" || $0 == "user" }) else {
+      throw ProviderRefusal.unavailable(why: "user/emails: status \(answer.status), although it is granted")
+    }
+    return nil
+  }
+
+  private static let errors = VendorErrors { document in
+    switch document["error"]?.string {
+    case "bad_verification_code": .invalid(why: "bad_verification_code")
+    case "unverified_user_email": .denied(why: "unverified_user_email")
+    default: nil
+    }
+  }
+}
+
+enum GitHubAddresses {
+  /// Made by GitHub for people who hide theirs; mail to it reaches nobody.
+  static let hiddenDomain = "users.noreply.github.com"
+
+  /// Only the one that is both the person's first and verified (check 58).
+  static func trusted(_ addresses: [JSONValue]) -> String? {
+    let first = addresses.first { $0["primary"]?.bool == true && $0["verified"]?.bool == true }
+    guard let email = Person.email(first?["email"]), !email.hasSuffix("@" + hiddenDomain) else { return nil }
+    return email
+  }
+}

@@ -1,0 +1,56 @@
+import Crypto
+import Encodings
+import Fetch
+import Tokens
+
+/// Asks GitHub whether it issued a token to our application; it answers only to us, and for us.
+struct GitHubTokenCheck: Sendable {
+  static let scopesMax = TokenAnswer.scopesMax
+
+  let clientID: String
+  let secret: Secret
+  /// With `{client_id}` in the place of ours.
+  let url: String
+  let calls: ProviderCalls
+
+  struct Checked: Hashable, Sendable {
+    /// nil where GitHub names no person.
+    var subject: String?
+    var scopes: [String]
+  }
+
+  func check(_ accessToken: String) async throws -> Checked {
+    guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
+    var body = JSONWriter()
+    body.open(.object)
+    body.member("access_token", accessToken)
+    body.close(.object)
+    let answer = try await calls.fetch(
+      FetchRequest(
+        ourURL, for: calls.providerID,
+        fields: [
+          .init("authorization", credentials), .init("content-type", "application/json"),
+          .init("accept", "application/json"),
+        ], body: body.bytes))
+    switch answer.status {
+    // 422: it does not even look like a token.
+    case 404, 422: throw ProviderRefusal.invalid(why: "GitHub did not issue the token to us")
+    case 401, 403: throw ProviderRefusal.refused(why: "GitHub does not take our credentials: status \(answer.status)")
+    default: return try read(try ProviderCalls.document(answer).value)
+    }
+  }
+
+  /// RFC 7617, 2: as they are, and not form-encoded as at a token endpoint.
+  private var credentials: String { "Basic " + Base64.padded(Array("\(clientID):\(secret.revealed)".utf8)) }
+
+  private var ourURL: String { url.replacing("{client_id}", with: URLEncoding.percentEncoded(clientID)) }
+
+  func read(_ document: JSONValue) throws(ProviderRefusal) -> Checked {
+    guard let issuedTo = document["app"]?["client_id"]?.string, issuedTo.utf8.elementsEqual(clientID.utf8) else {
+      throw .invalid(why: "GitHub issued the token to another application")
+    }
+    let scopes = document["scopes"]?.strings ?? []
+    guard scopes.count <= GitHubTokenCheck.scopesMax else { throw .unavailable(why: "GitHub grants too many scopes") }
+    return Checked(subject: document["user"]?["id"]?.int.map { String($0) }, scopes: scopes)
+  }
+}

@@ -1,0 +1,98 @@
+import Fetch
+import Store
+import Tokens
+
+/// `google.com`. Several applications of one owner (web, iOS, Android) share their people, so that `client_ids` are an
+/// allow-list; an organisation's domain in the request is only a wish, and is looked at again in the token.
+struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
+  let client: OIDCClient
+  private let calls: ProviderCalls
+
+  static func standard(id: String) -> ProviderSettings {
+    // Its older tokens name the issuer without the scheme.
+    let issuer = "https://accounts.google.com"
+    var settings = ProviderSettings(id: id)
+    settings.issuers = [issuer, "accounts.google.com"]
+    settings.keys = .discovery(url: ProviderSettings.discoveryURL(of: issuer))
+    settings.endpoints = Endpoints(
+      authorization: "https://accounts.google.com/o/oauth2/v2/auth", token: "https://oauth2.googleapis.com/token",
+      profile: "https://openidconnect.googleapis.com/v1/userinfo",
+      audienceCheck: "https://oauth2.googleapis.com/tokeninfo")
+    settings.scopes = ["openid", "email", "profile"]
+    settings.callerParameters = ["access_type", "hd", "login_hint", "prompt"]
+    settings.emailTrust = .google
+    return settings
+  }
+
+  static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
+    try settings.checkSignedTokens()
+    try settings.require(!settings.endpoints.audienceCheck.isEmpty, "audience_check_url", "must be set")
+  }
+
+  init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    var flow = try CodeFlow.openID(settings, fetching: fetching)
+    // It has no way to ask for the password again; to choose the account is the most that it takes.
+    flow?.authorization.freshLogin = ["prompt": "select_account"]
+    let domains = settings.hostedDomains
+    client = OIDCClient(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
+      try GoogleProvider.check(claims.all, isOf: domains)
+      return try Person.subject(claims.all["sub"])
+    }
+    calls = ProviderCalls(providerID: settings.id, fetching: fetching)
+  }
+
+  var audienceProofs: [CredentialKind: AudienceProof] {
+    client.audienceProofs.merging([.accessToken: .providersCheck]) { _, own in own }
+  }
+
+  private static func check(_ document: JSONValue, isOf domains: Set<String>) throws(ProviderRefusal) {
+    guard !domains.isEmpty else { return }
+    guard let domain = document["hd"]?.string, domains.contains(domain) else { throw .invalid(why: "HOSTED_DOMAIN") }
+  }
+
+  /// Its own check says for which client the token was issued; who the bearer is, is then asked with the token.
+  func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
+    let accessToken = presented.accessToken
+    guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
+    // In the body: addresses end up in logs.
+    let answer = try await calls.post(
+      [Parameter("access_token", accessToken)], to: client.settings.endpoints.audienceCheck)
+    guard answer.status != 400 else { throw ProviderRefusal.invalid(why: "the provider does not know the token") }
+    let check = try ProviderCalls.document(answer).value
+    try checkAudience(check, at: now)
+    let url = try await profileURL(at: now)
+    let profile = try await calls.document(url, accessToken: accessToken)
+    let subject = try Person.subject(profile.value["sub"])
+    guard check["sub"] == .string(subject) else {
+      throw ProviderRefusal.invalid(why: "the profile is of another subject")
+    }
+    try GoogleProvider.check(profile.value, isOf: client.settings.hostedDomains)
+    var verified = VerifiedToken(
+      assertion: Person.assertion(
+        subject, of: client.settings, documents: [profile.value], profile: profile.bytes))
+    verified.own.accessToken = accessToken
+    return verified
+  }
+
+  /// Where configuration leaves it to the discovery document, that is read first.
+  private func profileURL(at now: Timestamp) async throws -> String {
+    let configured = client.settings.endpoints.profile
+    return configured.isEmpty ? try await client.served(at: now).endpoints.profile : configured
+  }
+
+  private func checkAudience(_ check: JSONValue, at now: Timestamp) throws(ProviderRefusal) {
+    func isOurs(_ claim: JSONValue?) -> Bool {
+      guard let claimed = claim?.string else { return false }
+      return client.settings.clientIDs.contains { $0.utf8.elementsEqual(claimed.utf8) }
+    }
+    guard isOurs(check["aud"]) else { throw .invalid(why: TokenRefusal.audience.rawValue) }
+    guard check["azp"] == nil || isOurs(check["azp"]) else {
+      throw .invalid(why: TokenRefusal.authorizedParty.rawValue)
+    }
+    // It writes numbers as texts here.
+    guard let expiry = check["exp"].flatMap({ $0.int ?? $0.string.flatMap { Int64($0) } }) else {
+      throw .invalid(why: TokenRefusal.expiryMissing.rawValue)
+    }
+    guard expiry > now.seconds else { throw .expired }
+  }
+}

@@ -1,0 +1,108 @@
+import Fetch
+import Store
+import Tokens
+
+/// `microsoft.com`: Entra ID, and personal accounts.
+///
+/// A person is `tid.oid`, its directory and its object there. `sub` would be another one for every application of ours,
+/// and the address is whatever the directory's administrator writes there (nOAuth), so neither can be the identity.
+struct MicrosoftProvider: OIDCAdapter {
+  static let consumerTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
+  /// Where Microsoft runs the mailboxes of personal accounts.
+  static let consumerDomains: Set<String> = ["hotmail.com", "live.com", "msn.com", "outlook.com"]
+  private static let host = "https://login.microsoftonline.com"
+  private static let issuer = host + "/" + ProviderTokenRules.tenantPlaceholder + "/v2.0"
+  /// In an endpoint it stands for the tenant of configuration.
+  static let tenantPart = "{tenant}"
+
+  let client: OIDCClient
+
+  static func standard(id: String) -> ProviderSettings {
+    var settings = ProviderSettings(id: id)
+    settings.issuers = [issuer]
+    settings.keys = .discovery(url: host + "/" + tenantPart + "/v2.0/.well-known/openid-configuration")
+    settings.endpoints = Endpoints(
+      authorization: host + "/" + tenantPart + "/oauth2/v2.0/authorize",
+      token: host + "/" + tenantPart + "/oauth2/v2.0/token", profile: "https://graph.microsoft.com/oidc/userinfo")
+    settings.client.authentication = .post
+    settings.scopes = ["openid", "email", "profile"]
+    settings.callerParameters = ["domain_hint", "login_hint", "prompt"]
+    // An address that Graph says is under none of the token's claims about addresses.
+    settings.profileUse = .never
+    settings.emailTrust = .microsoft(trustedTenants: [], trustsDomainOwnership: true)
+    return settings
+  }
+
+  static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
+    try settings.checkSignedTokens()
+    let tenants = settings.tenants
+    try settings.require(
+      isID(tenants.tenant) || ["common", "organizations", "consumers"].contains(tenants.tenant), "tenant",
+      "must be common, organizations, consumers or the id of one, in lower case")
+    try settings.require(tenants.allowed.allSatisfy(isID), "allowed_tenants", "must be ids, in lower case")
+    try settings.require(
+      !settings.requireResponseIssuer || !metadataIssuer(settings).contains(ProviderTokenRules.tenantPlaceholder),
+      "require_response_issuer", "needs one tenant: those of many are not known before the code is redeemed")
+    switch settings.emailTrust {
+    case .microsoft(let trusted, _):
+      try settings.require(trusted.allSatisfy(isID), "email_trusted_tenants", "must be ids, in lower case")
+    case .asserted(.unverified, []): break
+    case .asserted, .google:
+      throw settings.wrong(
+        "email_trust", "must be default or unverified: which tenants are believed is email_trusted_tenants")
+    }
+  }
+
+  init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    var settings = settings
+    let tenants = settings.tenants
+    func filled(_ url: String) -> String { url.replacing(MicrosoftProvider.tenantPart, with: tenants.tenant) }
+    settings.endpoints.authorization = filled(settings.endpoints.authorization)
+    settings.endpoints.token = filled(settings.endpoints.token)
+    if case .discovery(let url) = settings.keys { settings.keys = .discovery(url: filled(url)) }
+    client = OIDCClient(
+      settings, flow: try .openID(settings, fetching: fetching), fetching: fetching, tenantClaim: "tid",
+      metadataIssuer: MicrosoftProvider.metadataIssuer(settings)
+    ) { claims throws(ProviderRefusal) in try MicrosoftProvider.subject(of: claims.all, tenants) }
+  }
+
+  /// The metadata of many tenants names the placeholder itself, that of one its own issuer.
+  private static func metadataIssuer(_ settings: ProviderSettings) -> String {
+    let issuer = settings.issuers.first ?? ""
+    let placeholder = ProviderTokenRules.tenantPlaceholder
+    switch settings.tenants.tenant {
+    case "common", "organizations": return issuer
+    case "consumers": return issuer.replacing(placeholder, with: consumerTenant)
+    case let tenant: return issuer.replacing(placeholder, with: tenant)
+    }
+  }
+
+  /// That `iss` is the issuer of `tid` is looked at before.
+  static func subject(of claims: JSONValue, _ tenants: TenantSettings) throws(ProviderRefusal) -> String {
+    guard let tenant = claims["tid"]?.string, isID(tenant), admits(tenants, tenant) else {
+      throw .invalid(why: "TENANT")
+    }
+    guard let object = claims["oid"]?.string, isID(object) else {
+      throw .invalid(why: TokenRefusal.subject.rawValue)
+    }
+    return tenant + "." + object
+  }
+
+  static func admits(_ tenants: TenantSettings, _ tenant: String) -> Bool {
+    let isOfKind =
+      switch tenants.tenant {
+      case "common": true
+      case "organizations": tenant != consumerTenant
+      case "consumers": tenant == consumerTenant
+      default: tenant == tenants.tenant
+      }
+    return isOfKind && (tenants.allowed.isEmpty || tenants.allowed.contains(tenant))
+  }
+
+  /// RFC 9562, 4, in the one spelling that Entra has: two spellings would be two people.
+  private static func isID(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    return parts.map(\.count) == [8, 4, 4, 4, 12]
+      && parts.allSatisfy { $0.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) } }
+  }
+}

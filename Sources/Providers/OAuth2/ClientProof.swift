@@ -1,0 +1,94 @@
+import Crypto
+import Encodings
+import Fetch
+import Store
+import Tokens
+
+/// How a client shows the token endpoint that it is itself (RFC 6749, 2.3).
+package enum ClientAuthentication: String, Hashable, Sendable, CaseIterable {
+  case basic = "client_secret_basic"
+  case post = "client_secret_post"
+  /// RFC 7523: a statement signed by us; no secret is shared with the provider.
+  case privateKeyJWT = "private_key_jwt"
+  /// A public client, which has nothing but its proof key.
+  case none
+}
+
+/// The same with what it takes.
+enum ClientProof: Sendable {
+  case basic(Secret)
+  case post(Secret)
+  case assertion(AssertionKey)
+  /// The client secret is a statement signed by us, made anew for each use (Apple).
+  case signedSecret(AssertionKey, team: String, audience: String)
+  case none
+
+  /// What goes with the request that redeems `code`.
+  func attach(
+    to request: inout TokenRequest, clientID: String, at endpoint: String, now: Timestamp
+  ) throws(ProviderRefusal) {
+    switch self {
+    case .basic(let secret):
+      request.fields.append(.init("authorization", ClientProof.basic(clientID, secret)))
+    case .post(let secret):
+      request.add("client_id", clientID)
+      request.add("client_secret", secret.revealed)
+    case .assertion(let key):
+      request.add("client_id", clientID)
+      request.add("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+      request.add(
+        "client_assertion",
+        try key.statement(
+          issuer: clientID, subject: clientID, audience: endpoint, at: now, uniqueTo: request.uniqueText))
+    case .signedSecret(let key, let team, let audience):
+      request.add("client_id", clientID)
+      request.add("client_secret", try key.statement(issuer: team, subject: clientID, audience: audience, at: now))
+    case .none: request.add("client_id", clientID)
+    }
+  }
+
+  /// RFC 6749, 2.3.1: both halves are form-encoded first, so that a colon in an id ends nothing.
+  static func basic(_ clientID: String, _ secret: Secret) -> String {
+    let pair = URLEncoding.formEncoded(clientID) + ":" + URLEncoding.formEncoded(secret.revealed)
+    return "Basic " + Base64.padded(Array(pair.utf8))
+  }
+}
+
+/// A key of ours that a provider knows the public half of.
+struct AssertionKey: Sendable {
+  /// A statement is used at once. Apple allows six months, RFC 7523 leaves it to the server.
+  static let lifeSeconds: Int64 = 300
+
+  let key: PrivateKey
+  /// Empty: the provider needs none.
+  let keyID: String
+
+  private var algorithm: SignatureAlgorithm { key.kind.algorithms[0] }
+
+  /// RFC 7523, 3. `jti` is needed where a statement may be used once; a flow is, and its texts are random.
+  func statement(
+    issuer: String, subject: String, audience: String, at now: Timestamp, uniqueTo text: String? = nil
+  ) throws(ProviderRefusal) -> String {
+    var head = JSONWriter()
+    head.open(.object)
+    head.member("alg", algorithm.rawValue)
+    if !keyID.isEmpty { head.member("kid", keyID) }
+    head.member("typ", "JWT")
+    head.close(.object)
+    var claims = JSONWriter()
+    claims.open(.object)
+    claims.member("iss", issuer)
+    claims.member("sub", subject)
+    claims.member("aud", audience)
+    claims.member("iat", now.seconds)
+    claims.member("exp", now.seconds + AssertionKey.lifeSeconds)
+    if let text { claims.member("jti", Base64URL.encode(sha256(Array(text.utf8)))) }
+    claims.close(.object)
+    let input = Base64URL.encode(head.bytes) + "." + Base64URL.encode(claims.bytes)
+    do throws(CryptoError) {
+      return input + "." + Base64URL.encode(try key.sign(Array(input.utf8), algorithm))
+    } catch {
+      throw .unavailable(why: "our statement cannot be signed: \(error)")
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import Fetch
+import Store
+
+/// A provider of plain OAuth 2: the code flow, and who the bearer of an access token is. What it adds to that is in how
+/// it makes its flow and reads its profile.
+protocol CodeAdapter: Adapter, StartsFlows {
+  var settings: ProviderSettings { get }
+  var flow: CodeFlow { get }
+}
+
+extension CodeAdapter {
+  var id: String { settings.id }
+
+  func hint(instead kind: CredentialKind) -> String { Hint.flow(at: id) }
+
+  func start(_ request: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
+    try flow.start(request, at: settings.endpoints.authorization)
+  }
+
+  /// The tokens behind the code of this callback. Throws `ProviderRefusal`.
+  func redeem(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> TokenAnswer {
+    try await flow.redeem(callback, of: state, from: .init(settings), at: settings.endpoints.token, now: now)
+  }
+}

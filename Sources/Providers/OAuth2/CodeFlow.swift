@@ -1,0 +1,65 @@
+import Fetch
+import Store
+import Tokens
+
+/// A request to a token endpoint while it is put together.
+struct TokenRequest {
+  var parameters: [Parameter]
+  var fields: [FetchRequest.Field] = []
+  /// Never the same for two requests.
+  let uniqueText: String
+
+  mutating func add(_ name: String, _ value: String) { parameters.append(Parameter(name, value)) }
+}
+
+/// The authorization code grant (RFC 6749, 4.1) of our client at one provider: the person is sent there, a code comes
+/// back, and is redeemed by us for tokens, which proves their audience.
+///
+/// An adapter makes one of its settings, sets what its provider does otherwise, and adds what a person is there.
+struct CodeFlow: Sendable {
+  var authorization: AuthorizationRequest
+  let proof: ClientProof
+  var scopeSeparators: Set<UInt8> = [UInt8(ascii: " ")]
+  var vendorErrors = VendorErrors.none
+  let calls: ProviderCalls
+
+  init(_ settings: ProviderSettings, proof: ClientProof, fetching: any HTTPSFetching) {
+    authorization = AuthorizationRequest(
+      providerID: settings.id, clientID: settings.clientIDs.first ?? "", basicScopes: settings.scopes,
+      callerParameters: settings.callerParameters, sendsProofKey: settings.usesProofKey)
+    self.proof = proof
+    calls = ProviderCalls(providerID: settings.id, fetching: fetching)
+  }
+
+  func start(_ flow: FlowRequest, at endpoint: String) throws(ProviderRefusal) -> StartedFlow {
+    StartedFlow(
+      authorizationURL: try authorization.url(endpoint, for: flow), responseMode: authorization.responseMode)
+  }
+
+  /// The tokens behind the code of this callback. Throws `ProviderRefusal`.
+  func redeem(
+    _ callback: Callback, of flow: FlowState, from sender: AuthorizationResponse.Sender, at endpoint: String,
+    now: Timestamp
+  ) async throws -> TokenAnswer {
+    let code = try AuthorizationResponse.code(in: callback, of: flow, from: sender)
+    let request = try await tokenRequest(code, of: flow, at: endpoint, now: now)
+    let answer = try await calls.post(request.parameters, to: endpoint, fields: request.fields)
+    return try TokenAnswer.read(status: answer.status, answer.bytes, scopeSeparators: scopeSeparators, vendorErrors)
+  }
+
+  /// RFC 6749, 4.1.3. Off the reactor, because a statement may be signed with RSA.
+  @concurrent
+  private func tokenRequest(
+    _ code: String, of flow: FlowState, at endpoint: String, now: Timestamp
+  ) async throws -> TokenRequest {
+    var request = TokenRequest(
+      parameters: [
+        Parameter("grant_type", "authorization_code"), Parameter("code", code),
+        Parameter("redirect_uri", flow.redirectURI),
+      ],
+      uniqueText: flow.state + code)
+    if authorization.sendsProofKey { request.add("code_verifier", flow.codeVerifier) }
+    try proof.attach(to: &request, clientID: authorization.clientID, at: endpoint, now: now)
+    return request
+  }
+}

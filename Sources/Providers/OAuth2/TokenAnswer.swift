@@ -1,0 +1,95 @@
+package import Tokens
+
+/// What a token endpoint answered (RFC 6749, 5).
+package struct TokenAnswer: Equatable, Sendable {
+  package static let bodyBytesMax = 64 * 1024
+  package static let tokenBytesMax = 8192
+  package static let scopesMax = 64
+
+  package var own = ProvidersOwnTokens()
+  /// The whole document, for what only one provider sends.
+  package var document: JSONValue
+
+  /// - Parameter scopeSeparators: RFC 6749 has the blank, some providers the comma.
+  package static func read(
+    status: Int, _ body: [UInt8], scopeSeparators: Set<UInt8> = [UInt8(ascii: " ")], _ vendors: VendorErrors = .none
+  ) throws(ProviderRefusal) -> TokenAnswer {
+    guard body.count <= bodyBytesMax else { throw .unavailable(why: "the token endpoint answers too much") }
+    // What a server in trouble says is not about the code.
+    guard status < 500, status != 429, let document = try? JSONValue.parse(body, byteCountMax: bodyBytesMax),
+      document.members != nil
+    else { throw .unavailable(why: "the token endpoint answers with status \(status), or with no JSON object") }
+    // Also in a reply of status 200 (GitHub).
+    if let error = document["error"], error != .null {
+      throw vendors.refusal(document) ?? TokenEndpointError.refusal(error, document["error_description"]?.string)
+    }
+    guard status == 200 else { throw .unavailable(why: "the token endpoint answers with status \(status)") }
+    return try TokenAnswer(document, scopeSeparators)
+  }
+
+  private init(_ document: JSONValue, _ scopeSeparators: Set<UInt8>) throws(ProviderRefusal) {
+    self.document = document
+    // Absent with some providers; any other type needs a proof at each use that nobody here could give (RFC 6749, 7.1).
+    if let type = document["token_type"] {
+      guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }
+    }
+    guard let accessToken = document["access_token"]?.string, TokenAnswer.isToken(accessToken) else {
+      throw .unavailable(why: "the token endpoint answers without a usable access_token")
+    }
+    own.accessToken = accessToken
+    own.idToken = try TokenAnswer.token(document, "id_token", bytesMax: JWS.byteCountMax)
+    own.refreshToken = try TokenAnswer.token(document, "refresh_token", bytesMax: TokenAnswer.tokenBytesMax)
+    own.expiresInSeconds = TokenAnswer.seconds(document["expires_in"])
+    own.grantedScopes = try TokenAnswer.scopes(document["scope"]?.string, scopeSeparators)
+  }
+
+  private static func token(
+    _ document: JSONValue, _ name: String, bytesMax: Int
+  ) throws(ProviderRefusal) -> String {
+    guard let value = document[name], value != .null, value.string != "" else { return "" }
+    guard let text = value.string, isToken(text, bytesMax: bytesMax) else {
+      throw .unavailable(why: "the token endpoint answers with a broken \(name)")
+    }
+    return text
+  }
+
+  /// RFC 6749, Appendix A.12: visible ASCII. It is put into a header, where a line end would begin another.
+  static func isToken(_ text: String, bytesMax: Int = tokenBytesMax) -> Bool {
+    (1...bytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+  }
+
+  /// A number, or its digits in a text. It is only handed on, so nonsense is the same as nothing.
+  private static func seconds(_ value: JSONValue?) -> Int64? {
+    let seconds = value?.int ?? value?.string.flatMap { Int64($0) }
+    return seconds.flatMap { (0...Int64(Int32.max)).contains($0) ? $0 : nil }
+  }
+
+  static func scopes(_ text: String?, _ separators: Set<UInt8>) throws(ProviderRefusal) -> [String] {
+    let scopes = (text ?? "").utf8.split { separators.contains($0) }
+    guard scopes.count <= scopesMax else { throw .unavailable(why: "the token endpoint grants too many scopes") }
+    return scopes.map { String(decoding: Array($0), as: UTF8.self) }
+  }
+}
+
+/// What only one provider means by its error answers; nil: RFC 6749 knows better.
+package struct VendorErrors: Sendable {
+  package static let none = VendorErrors { _ in nil }
+
+  let refusal: @Sendable (JSONValue) -> ProviderRefusal?
+
+  init(_ refusal: @escaping @Sendable (JSONValue) -> ProviderRefusal?) { self.refusal = refusal }
+}
+
+/// RFC 6749, 5.2.
+enum TokenEndpointError {
+  static func refusal(_ error: JSONValue, _ description: String?) -> ProviderRefusal {
+    guard let code = error.string else { return .refused(why: "the token endpoint answers with an error object") }
+    let why = LoggedText.of(code, description)
+    switch code {
+    // The code is spent, expired, or of another client, redirect URI or verifier.
+    case "invalid_grant": return .invalid(why: why)
+    case "server_error", "temporarily_unavailable", "slow_down": return .unavailable(why: why)
+    default: return .refused(why: why)
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Crypto
+import Encodings
+import Fetch
+import Store
+import Tokens
+
+/// What we are to one OpenID Connect provider: who believes its ID tokens, whoever brings them. The adapters say what
+/// their provider adds; the rules are the same for all.
+struct OIDCClient: Sendable {
+  /// Who the claims are about, once every rule of OpenID Connect is kept. Refuses what the provider's own rules refuse.
+  typealias SubjectRule = @Sendable (ProviderClaims) throws(ProviderRefusal) -> String
+
+  let settings: ProviderSettings
+  /// nil: it is not configured for flows.
+  let flow: CodeFlow?
+  /// Of the metadata; with the placeholder where it is that of many tenants.
+  let issuer: String
+  private let rules: ProviderTokenRules
+  let keys: KeyCache
+  private let subject: SubjectRule
+
+  /// A token whose every claim was looked at.
+  struct Verified: Sendable {
+    let claims: ProviderClaims
+    let subject: String
+    let payload: [UInt8]
+  }
+
+  init(
+    _ settings: ProviderSettings, flow: CodeFlow?, fetching: any HTTPSFetching, tenantClaim: String? = nil,
+    metadataIssuer: String? = nil, subject: @escaping SubjectRule
+  ) {
+    self.settings = settings
+    self.flow = flow
+    rules = ProviderTokenRules(
+      issuers: settings.issuers, clientIDs: settings.clientIDs, algorithms: Array(settings.algorithms),
+      requireAccessToken: settings.requireAccessToken, tenantClaim: tenantClaim)
+    issuer = metadataIssuer ?? settings.issuers.first ?? ""
+    keys = KeyCache(
+      KeySource(providerID: settings.id, keys: settings.keys, issuer: issuer, fetching: fetching))
+    self.subject = subject
+  }
+
+  /// Of a provider whose people are who the configured claim says.
+  init(_ settings: ProviderSettings, flow: CodeFlow?, fetching: any HTTPSFetching) {
+    let claim = settings.claims.subject
+    self.init(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
+      try Person.subject(claims.all.member(at: claim))
+    }
+  }
+
+  /// Of a provider that takes its ID tokens from whoever brings them.
+  var audienceProofs: [CredentialKind: AudienceProof] {
+    flow == nil ? [.idToken: .audienceClaim] : [.idToken: .audienceClaim, .authorizationResponse: .redemption]
+  }
+
+  func refreshKeys(at now: Timestamp) async { await keys.refresh(at: now) }
+
+  /// nil: the key that signed it is not here, and the provider may be asked for it.
+  func verifyNow(_ presented: PresentedToken, at now: Timestamp) throws(ProviderRefusal) -> VerifiedToken? {
+    let accessToken = presented.accessToken.isEmpty ? nil : presented.accessToken
+    guard let verified = try claimsNow(presented.idToken, accessToken: accessToken, at: now) else { return nil }
+    try checkNonce(verified.claims.nonce, raw: presented.rawNonce)
+    return VerifiedToken(
+      assertion: assertion(verified), toSpend: toSpend(verified.claims, of: presented.idToken),
+      authenticatedAt: OIDCClient.authenticatedAt(verified.claims, at: now))
+  }
+
+  /// As `verifyNow`, for any token and without its nonce.
+  func claimsNow(
+    _ text: String, accessToken: String?, code: String? = nil, at now: Timestamp
+  ) throws(ProviderRefusal) -> Verified? {
+    let token: JWS
+    do throws(TokenError) { token = try JWS(text) } catch { throw .invalid(why: "\(error)") }
+    let view = keys.view(at: now)
+    guard let keys = view.keys else { return try missing(view.ifMissing) }
+    let claims: ProviderClaims
+    do throws(TokenRefusal) {
+      claims = try rules.verify(token, keys: keys, accessToken: accessToken, code: code, now: now.seconds)
+    } catch {
+      switch error {
+      case .unknownKey: return try missing(view.ifMissing)
+      case .expired: throw .expired
+      case .nonce: throw .missingOrInvalidNonce
+      default: throw .invalid(why: error.rawValue)
+      }
+    }
+    return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
+  }
+
+  private func missing(_ key: KeyCache.IfMissing) throws(ProviderRefusal) -> Verified? {
+    switch key {
+    case .fetch: return nil
+    case .unavailable(let why): throw .unavailable(why: why)
+    case .refuse: throw .invalid(why: TokenRefusal.unknownKey.rawValue)
+    }
+  }
+
+  /// A nonce on one side only is refused as a wrong one is: it is the mark of a token from somebody else's sign-in.
+  /// Native kits put the SHA-256 of the nonce into their request, so that the claim is the hash in hex (check 46).
+  private func checkNonce(_ claim: String?, raw: String) throws(ProviderRefusal) {
+    guard let claim else {
+      guard raw.isEmpty, settings.nonce == .optional else { throw .missingOrInvalidNonce }
+      return
+    }
+    let claimed = Array(claim.utf8)
+    let rawBytes = Array(raw.utf8)
+    guard !rawBytes.isEmpty,
+      constantTimeEquals(claimed, rawBytes) || constantTimeEquals(claimed, Hexadecimal.encode(sha256(rawBytes)))
+    else { throw .missingOrInvalidNonce }
+  }
+
+  /// What is signed is remembered, not the token: an ECDSA signature has a second valid form, which would make one
+  /// token two. It is kept for as long as the rules accept it, which is past its expiry.
+  private func toSpend(_ claims: ProviderClaims, of token: String) -> VerifiedToken.ToSpend? {
+    guard settings.nonce == .required, let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
+    let signed = Array(settings.id.utf8) + [0] + Array(token.utf8[..<end])
+    let endSeconds = min(claims.expiresAt, 1 << 40) + rules.leewaySeconds
+    return VerifiedToken.ToSpend(
+      digest: Digest(sha256(signed)), expiresAt: Timestamp(millis: endSeconds * 1000))
+  }
+
+  /// - Parameter profile: What the provider said beside the token.
+  func assertion(_ verified: Verified, profile: Document? = nil) -> Assertion {
+    Person.assertion(
+      verified.subject, of: settings, documents: [verified.claims.all] + (profile.map { [$0.value] } ?? []),
+      profile: profile?.bytes ?? verified.payload)
+  }
+
+  /// When the person last proved itself (OpenID Connect Core 2, `auth_time`). A moment that is yet to come is none.
+  static func authenticatedAt(_ claims: ProviderClaims, at now: Timestamp) -> Timestamp? {
+    guard let seconds = claims.all["auth_time"]?.numericDate, (0...now.seconds + 60).contains(seconds) else {
+      return nil
+    }
+    return min(Timestamp(millis: seconds * 1000), now)
+  }
+}

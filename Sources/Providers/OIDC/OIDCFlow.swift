@@ -1,0 +1,130 @@
+import Crypto
+import Fetch
+import Store
+import Tokens
+
+extension CodeFlow {
+  /// Of a provider that speaks OpenID Connect; nil where it is not configured for flows. The scope `openid` makes it
+  /// that (OpenID Connect Core 3.1.2.1), whatever else is configured.
+  static func openID(
+    _ settings: ProviderSettings, proof: ClientProof? = nil, fetching: any HTTPSFetching
+  ) throws(ProviderSettingsError) -> CodeFlow? {
+    guard settings.client.isConfigured else { return nil }
+    let proof = if let proof { proof } else { try settings.clientProof() }
+    var flow = CodeFlow(settings, proof: proof, fetching: fetching)
+    if !settings.scopes.contains("openid") { flow.authorization.basicScopes.insert("openid", at: 0) }
+    flow.authorization.sendsNonce = true
+    flow.authorization.freshLogin = ["prompt": "login", "max_age": "0"]
+    return flow
+  }
+}
+
+extension OIDCClient {
+  /// Where the provider serves what, and who its responses must say they are from.
+  private struct Places {
+    var endpoints: Endpoints
+    var sender: AuthorizationResponse.Sender
+  }
+
+  func start(_ request: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
+    guard let flow else { throw ProviderRefusal.notEnabled }
+    return try flow.start(request, at: try await places(at: now).endpoints.authorization)
+  }
+
+  func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    guard let flow else { throw ProviderRefusal.notEnabled }
+    let places = try await places(at: now)
+    let answer = try await flow.redeem(
+      callback, of: state, from: places.sender, at: places.endpoints.token, now: now)
+    guard !answer.own.idToken.isEmpty else {
+      throw ProviderRefusal.refused(why: "no ID token came with the access token")
+    }
+    let verified = try await claims(
+      answer.own.idToken, accessToken: answer.own.accessToken, code: callback["code"], at: now)
+    // Another client of ours is a good audience of a token that somebody brings, and not of one that we asked for.
+    guard verified.claims.audiences.contains(where: { $0.utf8.elementsEqual(flow.authorization.clientID.utf8) }) else {
+      throw ProviderRefusal.invalid(why: TokenRefusal.audience.rawValue)
+    }
+    if places.sender.issuer == nil, let sender = callback["iss"],
+      !sender.utf8.elementsEqual(verified.claims.issuer.utf8)
+    {
+      throw ProviderRefusal.flowMismatch(why: "the response of another issuer")
+    }
+    try checkFlowNonce(verified.claims.nonce, of: state)
+    let profile = try await profile(of: verified, from: places.endpoints.profile, answer.own.accessToken, flow)
+    return VerifiedToken(
+      assertion: assertion(verified, profile: profile), own: answer.own,
+      authenticatedAt: OIDCClient.authenticatedAt(verified.claims, at: now))
+  }
+
+  /// OpenID Connect Core 3.1.3.7, 11. Our nonce was sent as it is, so that no hash of it is taken.
+  private func checkFlowNonce(_ claim: String?, of state: FlowState) throws(ProviderRefusal) {
+    guard let claim else {
+      guard !settings.flowNonceIsRequired else { throw .missingOrInvalidNonce }
+      return
+    }
+    guard !state.nonce.isEmpty, constantTimeEquals(Array(claim.utf8), Array(state.nonce.utf8)) else {
+      throw .missingOrInvalidNonce
+    }
+  }
+
+  private func claims(_ token: String, accessToken: String, code: String?, at now: Timestamp) async throws -> Verified {
+    if let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) { return verified }
+    await keys.refresh(at: now)
+    guard let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) else {
+      throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
+    }
+    return verified
+  }
+
+  private func places(at now: Timestamp) async throws -> Places {
+    let (endpoints, responsesNameIssuer) = try await served(at: now)
+    guard !endpoints.authorization.isEmpty, !endpoints.token.isEmpty else {
+      throw ProviderRefusal.unavailable(why: "the metadata names no endpoints")
+    }
+    let mustSay = settings.requireResponseIssuer || responsesNameIssuer
+    // Which of many tenants answers is known once its ID token is.
+    let known = issuer.contains(ProviderTokenRules.tenantPlaceholder) ? nil : issuer
+    return Places(endpoints: endpoints, sender: .init(issuer: known, mustSay: mustSay))
+  }
+
+  /// Configured endpoints, then those that the provider names. With discovery the metadata is read in any case: it may
+  /// announce that responses name their issuer, which has to be known before a code is sent anywhere.
+  func served(at now: Timestamp) async throws -> (endpoints: Endpoints, responsesNameIssuer: Bool) {
+    guard case .discovery = settings.keys else { return (settings.endpoints, false) }
+    let metadata = try await metadata(at: now)
+    var endpoints = settings.endpoints
+    func fill(_ endpoint: inout String, _ said: String) { if endpoint.isEmpty { endpoint = said } }
+    fill(&endpoints.authorization, metadata.endpoints.authorization)
+    fill(&endpoints.token, metadata.endpoints.token)
+    fill(&endpoints.profile, metadata.endpoints.profile)
+    return (endpoints, metadata.responsesNameIssuer)
+  }
+
+  private func metadata(at now: Timestamp) async throws -> ProviderMetadata {
+    if let metadata = keys.view(at: now).metadata { return metadata }
+    await keys.refresh(at: now)
+    let view = keys.view(at: now)
+    if let metadata = view.metadata { return metadata }
+    guard case .unavailable(let why) = view.ifMissing else {
+      throw ProviderRefusal.unavailable(why: "the metadata was over before it could be used")
+    }
+    throw ProviderRefusal.unavailable(why: why)
+  }
+
+  /// OpenID Connect Core 5.3.2: what is said about another subject is about somebody else (check 51).
+  private func profile(
+    of verified: Verified, from url: String, _ accessToken: String, _ flow: CodeFlow
+  ) async throws -> Document? {
+    let claims = verified.claims.all
+    let isComplete = claims.member(at: settings.claims.email) != nil && claims.member(at: settings.claims.name) != nil
+    guard !url.isEmpty, settings.profileUse == .always || (settings.profileUse == .missing && !isComplete) else {
+      return nil
+    }
+    let profile = try await flow.calls.document(url, accessToken: accessToken)
+    guard let subject = profile.value["sub"]?.string, subject.utf8.elementsEqual(verified.claims.subject.utf8) else {
+      throw ProviderRefusal.invalid(why: "the profile is of another subject")
+    }
+    return profile
+  }
+}

@@ -1,0 +1,87 @@
+import Store
+import Text
+import Tokens
+
+/// What providers say about a person, as far as it is fit to be stored and shown.
+enum Person {
+  static let textBytesMax = 1024
+  static let profileBytesMax = 16_384
+  static let subjectBytes = 1...255
+
+  /// Else empty.
+  static func text(_ claim: JSONValue?) -> String {
+    guard let text = claim?.string, text.utf8.count <= textBytesMax else { return "" }
+    // Most texts are ASCII, where controls are told without the tables of Unicode.
+    if text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
+    return text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control } ? text : ""
+  }
+
+  /// Web addresses only: a page that shows the photo must not be made to run it.
+  static func url(_ claim: JSONValue?) -> String {
+    let url = text(claim)
+    return url.hasPrefix("https://") || url.hasPrefix("http://") ? url : ""
+  }
+
+  static func email(_ claim: JSONValue?) -> String? { claim?.string.flatMap { try? normaliseEmail($0) } }
+
+  /// The document as it was received; empty where it is more than an account keeps.
+  static func profile(_ bytes: [UInt8]) -> String {
+    bytes.count <= profileBytesMax ? String(decoding: bytes, as: UTF8.self) : ""
+  }
+
+  /// A text or a whole number. OpenID Connect Core 2: ASCII, at most 255 characters; subjects that Unicode calls
+  /// equivalent would be one text and two rows, and an empty one would be everybody's.
+  static func subject(_ claim: JSONValue?) throws(ProviderRefusal) -> String {
+    guard let subject = claim?.string ?? claim?.int.map(String.init), subjectBytes.contains(subject.utf8.count),
+      subject.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+    else { throw .invalid(why: TokenRefusal.subject.rawValue) }
+    return subject
+  }
+
+  /// - Parameters:
+  ///   - documents: What the provider said, the most trustworthy first. An address and the word that it was checked are
+  ///     of one document, or the one would vouch for the other's.
+  ///   - profile: The document that the account keeps.
+  static func assertion(
+    _ subject: String, of settings: ProviderSettings, documents: [JSONValue], profile: [UInt8]
+  ) -> Assertion {
+    let names = settings.claims
+    func first(_ name: String) -> JSONValue? {
+      documents.lazy.compactMap { $0.member(at: name) }.first { $0 != .null && $0 != .string("") }
+    }
+    var assertion = Assertion(identity: IdentityKey(providerID: settings.id, subject: subject))
+    if let document = documents.first(where: { $0.member(at: names.email)?.string.map { !$0.isEmpty } ?? false }),
+      let email = email(document.member(at: names.email))
+    {
+      assertion.email = email
+      assertion.tier = settings.emailTrust.tier(
+        of: email, EmailEvidence(document, names, takesText: settings.takesTextAsVerified))
+    }
+    assertion.displayName = text(first(names.name))
+    assertion.photoURL = url(first(names.picture))
+    assertion.username = text(first(names.username))
+    assertion.profileJSON = self.profile(profile)
+    return assertion
+  }
+}
+
+/// 64-bit ids, which X, Facebook and Discord send as text.
+enum Decimal {
+  static let idDigits = 1...20
+
+  static func isID(_ text: String) -> Bool {
+    idDigits.contains(text.utf8.count)
+      && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}
+
+extension JSONValue {
+  /// By its name, or step by step where the name has dots and is not there as it stands: claims that are named by URLs
+  /// have dots too.
+  func member(at path: String) -> JSONValue? {
+    if let value = self[path] { return value }
+    guard path.utf8.contains(UInt8(ascii: ".")) else { return nil }
+    return path.split(separator: ".", omittingEmptySubsequences: false)
+      .reduce(Optional(self)) { value, name in value?[String(name)] }
+  }
+}

@@ -1,0 +1,199 @@
+import Crypto
+import Encodings
+import Fetch
+import Store
+import Tokens
+
+/// `twitter.com` by OAuth 1.0a: the three legs of RFC 5849, 2, and tokens that a kit of X's got for our application.
+///
+/// Both end in the same call: the profile, asked for under our consumer key and the person's token. A token that was
+/// issued to another application does not work under our key, so the answer proves the token's audience.
+struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
+  /// Of the answers that bring tokens; X's have some 200 bytes.
+  static let tokenAnswerBytesMax = 4 * 1024
+
+  let id: String
+  let audienceProofs: [CredentialKind: AudienceProof] = [
+    .accessToken: .signedCall, .authorizationResponse: .redemption,
+  ]
+  private let settings: ProviderSettings
+  private let consumerSecret: Secret
+  private let calls: ProviderCalls
+  private let nonce: @Sendable () -> String
+
+  static func standard(id: String) -> ProviderSettings {
+    var settings = ProviderSettings(id: id)
+    settings.endpoints = Endpoints(
+      authorization: "https://api.x.com/oauth/authenticate", token: "https://api.x.com/oauth/access_token",
+      profile: "https://api.x.com/1.1/account/verify_credentials.json",
+      requestToken: "https://api.x.com/oauth/request_token")
+    settings.callerParameters = ["force_login", "lang", "screen_name"]
+    settings.flows = .oauth1
+    settings.usesProofKey = false
+    return settings
+  }
+
+  static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
+    try settings.checkFlowsAreConfigured()
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one: the consumer key")
+    try settings.require(
+      settings.client.authentication == .basic || settings.client.authentication == .post, "client_authentication",
+      "is not used with OAuth 1.0a, which signs with the secret")
+    try settings.require(settings.scopes.isEmpty, "scopes", "are none of OAuth 1.0a")
+    try settings.require(!settings.usesProofKey, "proof_key", "is none of OAuth 1.0a")
+    try settings.require(settings.issuers.isEmpty, "issuers", "are none of OAuth 1.0a")
+    for (setting, url) in settings.endpoints.all where setting != "audience_check_url" && setting != "emails_url" {
+      try settings.require(SignatureBase.uri(url) != nil, setting, "must be set")
+    }
+  }
+
+  init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+    try self.init(settings, fetching: fetching) { Base64URL.encode(Random.bytes(16)) }
+  }
+
+  /// - Parameter nonce: Draws one for each request (RFC 5849, 3.3). The random parts of a flow cannot serve: a flow is
+  ///   three requests, and a token that a caller brings has no flow. Tests hand in known ones, to compare signatures.
+  init(
+    _ settings: ProviderSettings, fetching: any HTTPSFetching, nonce: @escaping @Sendable () -> String
+  ) throws(ProviderSettingsError) {
+    id = settings.id
+    self.settings = settings
+    consumerSecret = try settings.loadedSecret()
+    calls = ProviderCalls(providerID: settings.id, fetching: fetching)
+    self.nonce = nonce
+  }
+
+  func hint(instead kind: CredentialKind) -> String {
+    "X issues no ID tokens for it: send an access token with its secret, or begin with StartFlow."
+  }
+
+  func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
+    let parameters = try pageParameters(flow)
+    let answer = try await send(
+      SignedRequest(method: "POST", url: settings.endpoints.requestToken), by: signer(),
+      adding: [Parameter("oauth_callback", flow.redirectURI)], at: now)
+    guard answer.status == 200 else {
+      throw ProviderRefusal.refused(why: "request_token: status \(answer.status)")
+    }
+    let form = try tokens(answer, of: "request_token")
+    // Without it X ignores our redirect URI: the way in of the session fixation that made 1.0 into 1.0a (check 72).
+    guard form["oauth_callback_confirmed"] == "true" else {
+      throw ProviderRefusal.refused(why: "request_token: the callback is not confirmed")
+    }
+    let token = try RequestToken(form)
+    let url = URLEncoding.url(
+      settings.endpoints.authorization, adding: [Parameter("oauth_token", token.token)] + parameters)
+    return StartedFlow(authorizationURL: url, stateIsEchoed: false, kept: token.kept)
+  }
+
+  /// X sends no `state` back. What ties the redirect to the flow is the request token, which is in both (check 73).
+  func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    let verifier = try RequestToken.verifier(callback, keptAs: flow.kept)
+    let answer = try await send(
+      SignedRequest(method: "POST", url: settings.endpoints.token),
+      by: signer(verifier.token.token, verifier.token.secret),
+      adding: [Parameter("oauth_verifier", verifier.text)], at: now)
+    guard answer.status == 200 else {
+      throw ProviderRefusal.invalid(why: "access_token: status \(answer.status)")
+    }
+    let form = try tokens(answer, of: "access_token")
+    guard let token = form["oauth_token"], let secret = form["oauth_token_secret"], TokenAnswer.isToken(token),
+      TokenAnswer.isToken(secret)
+    else { throw ProviderRefusal.unavailable(why: "access_token: no token") }
+    let verified = try await person(token, secret, at: now)
+    // Told twice, by two endpoints; they have to tell the same.
+    guard form["user_id"] == nil || form["user_id"] == verified.assertion.identity.subject else {
+      throw ProviderRefusal.invalid(why: "access_token: of another person than the profile")
+    }
+    return verified
+  }
+
+  func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
+    guard TokenAnswer.isToken(presented.accessToken), TokenAnswer.isToken(presented.tokenSecret) else {
+      throw ProviderRefusal.invalid(why: "an access token of OAuth 1.0a comes with its secret")
+    }
+    return try await person(presented.accessToken, presented.tokenSecret, at: now)
+  }
+
+  private func pageParameters(_ flow: FlowRequest) throws(ProviderRefusal) -> [Parameter] {
+    guard flow.scopes.isEmpty else {
+      throw .invalidParameter(name: "scopes", hint: "OAuth 1.0a has none: the application's settings at X say them.")
+    }
+    var page = AuthorizationRequest(
+      providerID: id, clientID: "", basicScopes: [], callerParameters: settings.callerParameters, sendsProofKey: false)
+    page.loginHintName = "screen_name"
+    page.freshLogin = ["force_login": "true"]
+    return try page.completed([:], for: flow)
+  }
+
+  private func person(_ token: String, _ secret: String, at now: Timestamp) async throws -> VerifiedToken {
+    let url = URLEncoding.url(
+      settings.endpoints.profile,
+      adding: [
+        Parameter("include_email", "true"), Parameter("skip_status", "true"), Parameter("include_entities", "false"),
+      ])
+    let answer = try await send(SignedRequest(method: "GET", url: url), by: signer(token, secret), at: now)
+    guard answer.status != 403 else { throw TwitterProvider.forbidden(answer) }
+    var verified = VerifiedToken(assertion: try assertion(try ProviderCalls.document(answer)))
+    verified.own.accessToken = token
+    verified.own.secret = secret
+    return verified
+  }
+
+  /// X means by 403 that it has suspended or locked the account, or that our application's plan does not have the call.
+  /// A token of another application is 401.
+  private static func forbidden(_ answer: FetchedBody) -> ProviderRefusal {
+    let document = try? JSONValue.parse(answer.bytes, byteCountMax: ProviderCalls.documentBytesMax)
+    guard let code = document?["errors"]?.array?.first?["code"]?.int else {
+      return .refused(why: "verify_credentials: status 403")
+    }
+    return [63, 64, 326].contains(code) ? .denied(why: "X's error \(code)") : .refused(why: "X's error \(code)")
+  }
+
+  /// The number beside `id_str` has lost digits in many a reader of JSON on its way (check 75).
+  private func assertion(_ document: Document) throws(ProviderRefusal) -> Assertion {
+    let profile = document.value
+    guard let subject = profile["id_str"]?.string, Decimal.isID(subject) else {
+      throw .unavailable(why: "verify_credentials: no id_str")
+    }
+    var assertion = Assertion(identity: IdentityKey(providerID: id, subject: subject))
+    // Null where there is none, where it is not confirmed, and where the application may not see it. That X leaves out
+    // what is not confirmed is its manual's word, not its answer's: configuration may take it (check 56).
+    assertion.setEmail(Person.email(profile["email"]), .checked, settings.emailTrust)
+    assertion.displayName = Person.text(profile["name"])
+    assertion.photoURL = Person.url(profile["profile_image_url_https"])
+    assertion.username = Person.text(profile["screen_name"])
+    assertion.profileJSON = Person.profile(document.bytes)
+    return assertion
+  }
+
+  private func signer(_ token: String = "", _ secret: String = "") -> OAuth1Signer {
+    OAuth1Signer(
+      consumerKey: settings.clientIDs.first ?? "", consumerSecret: consumerSecret, token: token, tokenSecret: secret)
+  }
+
+  /// An answer that is about the credential or about us. What a server in trouble, or tired of us, says is about
+  /// neither.
+  private func send(
+    _ request: SignedRequest, by signer: OAuth1Signer, adding extra: [Parameter] = [], at now: Timestamp
+  ) async throws -> FetchedBody {
+    let stamp = RequestStamp(nonce: nonce(), seconds: now.seconds)
+    guard let authorization = signer.authorization(request, stamp, adding: extra) else {
+      throw ProviderRefusal.refused(why: "the configured endpoint cannot be signed")
+    }
+    let body: [UInt8]? = request.method == "POST" ? [] : nil
+    let answer = try await calls.fetch(
+      FetchRequest(request.url, for: id, fields: [.init("authorization", authorization)], body: body))
+    guard answer.status < 500, answer.status != 429 else {
+      throw ProviderRefusal.unavailable(why: "X answers with status \(answer.status)")
+    }
+    return answer
+  }
+
+  private func tokens(_ answer: FetchedBody, of endpoint: String) throws(ProviderRefusal) -> Form {
+    guard answer.bytes.count <= TwitterProvider.tokenAnswerBytesMax, let form = Form(parsing: answer.bytes) else {
+      throw .unavailable(why: "\(endpoint): no form, or too large")
+    }
+    return form
+  }
+}

@@ -1,0 +1,55 @@
+internal import Identity
+internal import Store
+
+extension Settings {
+  mutating func readThrottles(_ reader: inout SettingsReader) throws(ConfigurationError) {
+    try reader.group("throttles") { group throws(ConfigurationError) in
+      try readBlocks(&group)
+      for (name, kind, meaning) in Settings.rates {
+        let standard = policy.throttles[kind].countMax
+        let countMax = try group.integer(name, standard, 0...1_000_000_000, meaning)
+        (policy.throttles[kind].countMax, policy.throttles[kind].countAgainMax) = (countMax, countMax)
+      }
+    }
+  }
+
+  /// Failures in a row: what they block grows.
+  private mutating func readBlocks(_ group: inout SettingsReader) throws(ConfigurationError) {
+    let passwords = try group.integer(
+      "password_failures_max", 100, 1...1_000_000,
+      "wrong passwords in a row before the password of that address is blocked; on a known device, counted apart")
+    let codes = try group.integer(
+      "code_failures_max", 30, 1...1_000_000,
+      "wrong codes in a row before those of that address, number or account are")
+    let again = try group.integer("failures_again_max", 10, 1...100, "the same after a first block")
+    let first = try group.seconds("block_seconds", 900, 1...86_400, "the first block; each next one is twice as long")
+    let longest = try group.seconds("block_seconds_max", 86_400, 1...2_592_000, "the longest block")
+    for (kind, countMax) in [
+      (ThrottleKind.passwordFailuresPerAccount, passwords), (.passwordFailuresPerDevice, passwords),
+      (.codeFailuresPerAccount, codes),
+    ] {
+      policy.throttles[kind].countMax = countMax
+      policy.throttles[kind].countAgainMax = min(again, countMax)
+      policy.throttles[kind].blockMillis = first
+      policy.throttles[kind].blockMillisMax = longest
+    }
+  }
+
+  private static let rates: [(String, ThrottleKind, String)] = [
+    (
+      "password_failures_per_network_max", .passwordFailuresPerNetwork,
+      "wrong passwords from one client address (IPv6: one /64 network) in 10 minutes; 0: any number"
+    ),
+    ("password_failures_per_caller_max", .passwordFailuresPerCaller, "the same through one caller"),
+    ("code_failures_per_network_max", .codeFailuresPerNetwork, "wrong codes from one client address in 10 minutes"),
+    ("code_failures_per_caller_max", .codeFailuresPerCaller, "the same through one caller"),
+    (
+      "sign_ups_per_network_max", .signUpsPerNetwork,
+      "Create calls and anonymous accounts from one client address in an hour"
+    ),
+    ("sign_ups_per_caller_max", .signUpsPerCaller, "the same through one caller"),
+    ("sends_per_recipient_max", .sendsPerRecipient, "mails or messages to one address or number in an hour"),
+    ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
+    ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),
+  ]
+}

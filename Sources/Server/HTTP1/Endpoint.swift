@@ -1,0 +1,237 @@
+internal import Reactor
+internal import TLS
+
+/// What one endpoint serves, and what its clients may use of it.
+struct HTTPSite: Sendable {
+  enum Refusal { case connections, request, time, descriptors }
+
+  /// Stands in the log.
+  var name: String
+  var connectionsMax: Int
+  /// Of one IPv4 address, or one IPv6 network of 64 bits.
+  var connectionsPerAddressMax: Int
+  var requestBytesMax: Int
+  /// From a connection to the end of its answer, a handshake included.
+  var requestMillis: Int64
+  /// nil: plain.
+  var tls: CurrentContext?
+  var refused: @Sendable (Refusal) -> Void
+  var answer: @Sendable (HTTPRequest) -> HTTPResponse
+}
+
+/// Gives documents away over HTTP/1.1, one request a connection.
+///
+/// On a thread and reactor of its own, behind all others in priority, so that whoever asks too often disturbs nobody
+/// but himself.
+final class HTTPEndpoint: ReactorDriver {
+  enum Letter: Sendable { case stop }
+
+  private enum Phase {
+    case handshaking(HTTPSocket)
+    case reading(HTTPSocket, HTTPRequestReader)
+    case writing(HTTPSocket, [UInt8], sent: Int)
+    /// All is said. What the client still sends is read and dropped, or its kernel would throw our answer away.
+    case lingering
+  }
+
+  private struct Slot {
+    var generation: UInt32 = 0
+    var descriptor: Int32?
+    var network = ""
+    var phase = Phase.lingering
+  }
+
+  private enum Time: UInt32 { case request, farewell }
+
+  private static let listenerTicket = Ticket(slot: .max - 1, generation: 0)
+  private static let readBytesMax = 4_096
+  /// For the word that a request came too slowly, and for nothing else.
+  private static let farewellMillis: Int64 = 1_000
+
+  private let reactor: Reactor<HTTPEndpoint>
+  private let listening: Listening
+  private let site: HTTPSite
+  private let log: Log
+  private var slots: [Slot]
+
+  init(_ listening: Listening, mailbox: Mailbox<Letter>, _ site: HTTPSite, log: Log) throws {
+    self.listening = listening
+    self.site = site
+    self.log = log
+    slots = Array(repeating: Slot(), count: site.connectionsMax)
+    reactor = try Reactor(mailbox: mailbox)
+    try reactor.watch(listening.descriptor, HTTPEndpoint.listenerTicket, read: true, write: false)
+  }
+
+  /// Listens there and serves on a thread of its own, until the mailbox is told to stop; returns the port.
+  static func start(
+    _ site: HTTPSite, on socket: BoundSocket, _ mailbox: Mailbox<Letter>, log: Log
+  ) -> UInt16 {
+    startThread(named: site.name, niceness: 10) {
+      do {
+        try HTTPEndpoint(Listening(socket), mailbox: mailbox, site, log: log).run()
+      } catch {
+        log.error("the \(site.name) endpoint cannot run", ["why": "\(error)"])
+      }
+    }
+    return socket.port
+  }
+
+  func run() {
+    reactor.run(self)
+    for slot in slots.indices { close(slot) }
+  }
+
+  func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
+    if ticket == HTTPEndpoint.listenerTicket { return accept() }
+    guard let slot = current(ticket) else { return }
+    proceed(slot)
+  }
+
+  func received(_ letter: Letter) { reactor.stop() }
+  func decide() {}
+  func endTurn() {}
+  var hasLeftovers: Bool { false }
+
+  /// A connection has had its time, whatever it did with it.
+  func timerFired(_ ticket: Ticket, kind: UInt32) {
+    guard let slot = current(ticket) else { return }
+    guard kind == Time.request.rawValue else { return close(slot) }
+    switch slots[slot].phase {
+    case .lingering: close(slot)
+    case .reading(let socket, let reader) where reader.hasBegun:
+      site.refused(.time)
+      reactor.startTimer(ticket, kind: Time.farewell.rawValue, delayMillis: HTTPEndpoint.farewellMillis)
+      say(slot, socket, HTTPResponse(status: .requestTimeout).bytes())
+    case .handshaking, .reading, .writing:
+      site.refused(.time)
+      close(slot)
+    }
+  }
+
+  private func current(_ ticket: Ticket) -> Int? {
+    let slot = Int(ticket.slot)
+    guard slot < slots.count, slots[slot].generation == ticket.generation, slots[slot].descriptor != nil else {
+      return nil
+    }
+    return slot
+  }
+
+  private func accept() {
+    switch listening.accept() {
+    case .none, .gone, .exhausted: break
+    case .turnedAway: site.refused(.descriptors)
+    case .connection(let descriptor, let address):
+      let network = Census.network(address)
+      let held = slots.count { $0.descriptor != nil && $0.network == network }
+      guard let slot = slots.firstIndex(where: { $0.descriptor == nil }), held < site.connectionsPerAddressMax,
+        let socket = HTTPSocket(descriptor, tls: site.tls)
+      else {
+        site.refused(.connections)
+        return closeDescriptor(descriptor)
+      }
+      slots[slot].descriptor = descriptor
+      slots[slot].network = network
+      slots[slot].phase = .handshaking(socket)
+      let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+      perform(slot) { try reactor.watch(descriptor, ticket, read: true, write: false) }
+      reactor.startTimer(ticket, kind: Time.request.rawValue, delayMillis: site.requestMillis)
+      proceed(slot)
+    }
+  }
+
+  private func proceed(_ slot: Int) {
+    switch slots[slot].phase {
+    case .handshaking(let socket): handshake(slot, socket)
+    case .reading(let socket, let reader): read(slot, socket, reader)
+    case .writing(let socket, let bytes, let sent): write(slot, socket, bytes, sent: sent)
+    case .lingering: drop(slot)
+    }
+  }
+
+  private func handshake(_ slot: Int, _ socket: HTTPSocket) {
+    switch socket.handshake() {
+    case .done: read(slot, socket, HTTPRequestReader(headBytesMax: site.requestBytesMax))
+    case .wantRead: watch(slot, read: true, write: false)
+    case .wantWrite: watch(slot, read: false, write: true)
+    case .closed: close(slot)
+    }
+  }
+
+  /// Until there is no more: what libssl has read already wakes nobody. The limit of a head ends it, too.
+  private func read(_ slot: Int, _ socket: HTTPSocket, _ reader: HTTPRequestReader) {
+    var reader = reader
+    while true {
+      var bytes: [UInt8] = []
+      switch socket.read(into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) {
+      case .done: break
+      case .closed: return close(slot)
+      case .wantRead:
+        slots[slot].phase = .reading(socket, reader)
+        return watch(slot, read: true, write: false)
+      case .wantWrite:
+        slots[slot].phase = .reading(socket, reader)
+        return watch(slot, read: false, write: true)
+      }
+      switch reader.received(bytes) {
+      case .wait: continue
+      case .request(let request):
+        return say(slot, socket, site.answer(request).bytes(forHead: request.method == "HEAD"))
+      case .refuse(let status):
+        site.refused(.request)
+        return say(slot, socket, HTTPResponse(status: status).bytes())
+      }
+    }
+  }
+
+  private func say(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8]) { write(slot, socket, bytes, sent: 0) }
+
+  private func write(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8], sent: Int) {
+    var sent = sent
+    while sent < bytes.count {
+      switch socket.write(bytes[sent...]) {
+      case .done(let count): sent += count
+      case .closed: return close(slot)
+      case .wantWrite:
+        slots[slot].phase = .writing(socket, bytes, sent: sent)
+        return watch(slot, read: false, write: true)
+      case .wantRead:
+        slots[slot].phase = .writing(socket, bytes, sent: sent)
+        return watch(slot, read: true, write: false)
+      }
+    }
+    socket.sayGoodbye()
+    slots[slot].phase = .lingering
+    watch(slot, read: true, write: false)
+  }
+
+  private func drop(_ slot: Int) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    var bytes: [UInt8] = []
+    if receive(from: descriptor, into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) == .closed { close(slot) }
+  }
+
+  private func watch(_ slot: Int, read: Bool, write: Bool) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+    perform(slot) { try reactor.change(descriptor, ticket, read: read, write: write) }
+  }
+
+  private func perform(_ slot: Int, _ change: () throws -> Void) {
+    do {
+      try change()
+    } catch {
+      log.error("epoll refuses a \(site.name) connection", ["why": "\(error)"])
+      close(slot)
+    }
+  }
+
+  /// The kernel stops watching a descriptor that is closed.
+  private func close(_ slot: Int) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    closeDescriptor(descriptor)
+    slots[slot].descriptor = nil
+    slots[slot].generation &+= 1
+    slots[slot].phase = .lingering
+  }
+}

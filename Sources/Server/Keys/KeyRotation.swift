@@ -1,0 +1,78 @@
+internal import Store
+
+/// When our signing keys follow each other.
+package struct KeyPolicy: Hashable, Sendable {
+  /// A key that has signed for so long is followed by another; nil: only where somebody asks for it.
+  package var rotateMillis: Int64? = 90 * 86_400_000
+  /// From the publication of a key to its first signature.
+  package var publishLeadMillis: Int64 = 3_600_000
+  /// The longest life of any token that a key signs.
+  package var tokenLifetimeMaxMillis: Int64 = 3_600_000
+  /// How far apart the clocks of replicas may be: a slow one goes on signing with a key that the others have retired.
+  package var skewMillis: Int64 = 60_000
+
+  package init() {}
+
+  /// How often each replica reads the keys again: every one knows a key long before any of them signs with it.
+  var readMillis: Int64 { min(60_000, publishLeadMillis / 4) }
+
+  /// How long a verifier may keep the published set. One that fetched it from the replica that heard of a new key last
+  /// asks again within `readMillis` and this, three quarters of the lead at most.
+  var cacheMillis: Int64 { publishLeadMillis / 2 }
+
+  /// How long a key is needed after it was retired: until the last token that it signed has expired.
+  var keptMillis: Int64 { tokenLifetimeMaxMillis + skewMillis }
+}
+
+/// What is to be done about the signing keys, decided by their records alone, so that all replicas decide alike.
+struct KeyRotation: Hashable, Sendable {
+  enum Occasion: Sendable {
+    /// The configuration was just read, which may name another algorithm than that of the key that signs.
+    case start
+    case look
+    /// Somebody asked for a new key.
+    case demand
+  }
+
+  /// A key is to be made that signs from this moment on.
+  var successorFrom: Timestamp?
+  /// Keys that stop signing at that moment.
+  var retired: [String] = []
+  /// Keys that were retired by this moment are needed by no token any more.
+  var removesRetiredBy: Timestamp?
+
+  static func decide(
+    _ records: [SigningKeyRecord], algorithm: String, _ occasion: Occasion, _ policy: KeyPolicy, now: Timestamp
+  ) -> KeyRotation {
+    var rotation = KeyRotation()
+    let needless = now.adding(millis: -policy.keptMillis)
+    if records.contains(where: { $0.retiredAt.map { $0 <= needless } ?? false }) {
+      rotation.removesRetiredBy = needless
+    }
+    // Whoever retires a key publishes the one that follows it in the same change, so that one is always left.
+    let current = records.filter { $0.retiredAt == nil }
+    guard let last = current.max(by: { $0.activeFrom < $1.activeFrom }) else {
+      rotation.successorFrom = now
+      return rotation
+    }
+    let isOnItsWay = now < last.activeFrom
+    let isOld = policy.rotateMillis.map { last.activeFrom.adding(millis: $0) <= now } ?? false
+    let isOfAnotherKind = occasion == .start && last.algorithm != algorithm
+    guard isOfAnotherKind || ((isOld || occasion == .demand) && !isOnItsWay) else { return rotation }
+    rotation.successorFrom = now.adding(millis: policy.publishLeadMillis)
+    rotation.retired = current.map(\.keyID)
+    return rotation
+  }
+
+  /// nil: there is nothing to do.
+  /// - Parameter successor: the key that is to be made, where one is.
+  func change(_ successor: SigningKeyRecord?) -> Change? {
+    var writes: [Write] = []
+    if let successor, let successorFrom {
+      writes += retired.map { .retireSigningKey(keyID: $0, at: successorFrom) }
+      writes.append(.insertSigningKey(successor))
+    }
+    if let removesRetiredBy { writes.append(.deleteSigningKeys(retiredBy: removesRetiredBy)) }
+    return writes.isEmpty ? nil : Change(writes)
+  }
+}

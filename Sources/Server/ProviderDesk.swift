@@ -1,0 +1,103 @@
+internal import Identity
+internal import Providers
+internal import Store
+
+/// The providers' verdicts in the domain's words.
+struct ProviderDesk: Identity.Providers {
+  private let registry: Registry
+
+  init(_ registry: Registry) { self.registry = registry }
+
+  var flowProviderIDs: Set<String> { registry.flowProviderIDs }
+
+  func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
+    let presented = PresentedToken(
+      idToken: token.idToken, accessToken: token.accessToken, tokenSecret: token.tokenSecret, rawNonce: token.rawNonce)
+    do {
+      let verified = try await registry.verify(presented, of: token.providerID, at: now)
+      var credential = VerifiedCredential(verified, of: token.providerID)
+      credential.tokens?.idToken = token.idToken
+      credential.tokens?.accessToken = token.accessToken
+      credential.tokens?.secret = token.tokenSecret
+      return credential
+    } catch let refusal as ProviderRefusal {
+      throw Failure(refusal, field: "credential.provider_token")
+    }
+  }
+
+  func start(_ flow: FlowOrder, at now: Timestamp) async throws -> Identity.StartedFlow {
+    let request = FlowRequest(
+      redirectURI: flow.redirectURI, scopes: flow.scopes, parameters: flow.parameters, loginHint: flow.loginHint,
+      freshLogin: flow.freshLogin, state: flow.state, nonce: flow.nonce, codeVerifier: flow.codeVerifier)
+    do {
+      let started = try await registry.start(request, at: flow.providerID, at: now)
+      return Identity.StartedFlow(
+        authorizationURL: started.authorizationURL, responseMode: started.responseMode.rawValue,
+        stateIsEchoed: started.stateIsEchoed, kept: started.kept)
+    } catch let refusal as ProviderRefusal {
+      throw Failure(refusal, field: "provider_id")
+    }
+  }
+
+  func finish(
+    _ flow: HeldFlow, with parameters: [String: String], at now: Timestamp
+  ) async throws -> VerifiedCredential {
+    let order = flow.order
+    let state = FlowState(
+      redirectURI: order.redirectURI, freshLogin: order.freshLogin, state: order.state, nonce: order.nonce,
+      codeVerifier: order.codeVerifier, startedAt: flow.startedAt, kept: flow.kept)
+    do {
+      let verified = try await registry.finish(Callback(parameters), of: state, at: order.providerID, at: now)
+      return VerifiedCredential(verified, of: order.providerID)
+    } catch let refusal as ProviderRefusal {
+      throw Failure(refusal, field: "credential.authorization_response")
+    }
+  }
+}
+
+extension VerifiedCredential {
+  fileprivate init(_ verified: VerifiedToken, of providerID: String) {
+    let own = verified.own
+    var tokens = ProviderTokens(providerID: providerID)
+    tokens.accessToken = own.accessToken
+    tokens.idToken = own.idToken
+    tokens.secret = own.secret
+    tokens.refreshToken = own.refreshToken
+    tokens.expiresInMillis = own.expiresInSeconds.map { $0 * 1_000 }
+    tokens.grantedScopes = own.grantedScopes
+    self.init(
+      assertion: verified.assertion,
+      singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) }, tokens: tokens,
+      authenticatedAt: verified.authenticatedAt)
+  }
+}
+
+extension Failure {
+  /// - Parameter field: of the request, what the provider was asked about.
+  fileprivate init(_ refusal: ProviderRefusal, field: String) {
+    switch refusal {
+    case .notEnabled: self.init(.operationNotAllowed, field: field, hint: "The provider is not enabled.")
+    case .invalid(let why):
+      self.init(.invalidCredential, field: field, hint: "What the provider issued is not good here.", debug: why)
+    case .expired:
+      self.init(.invalidCredential, field: field, hint: "The provider's token has expired; get a new one.")
+    case .missingOrInvalidNonce:
+      self.init(.missingOrInvalidNonce, field: field + ".raw_nonce", hint: "It must be the nonce of the ID token.")
+    case .audienceUnverifiable(let hint): self.init(.audienceUnverifiable, field: field, hint: hint)
+    case .unavailable(let why):
+      self.init(
+        .providerUnavailable, field: field, hint: "The provider cannot be reached now; try again.",
+        retryAfterMillis: 5_000, debug: why)
+    case .denied(let why):
+      self.init(.providerDenied, field: field, hint: "The person, or the provider, said no.", debug: why)
+    case .refused(let why):
+      self.init(
+        .providerRefused, field: field, hint: "The provider does not accept this service's request.", debug: why)
+    case .flowMismatch(let why):
+      self.init(.flowMismatch, field: field, hint: "Start the flow again, with the provider.", debug: why)
+    case .reservedParameter(let name):
+      self.init(.reservedParameter, field: "custom_parameters", hint: "\(name) is not the caller's to set.")
+    case .invalidParameter(let name, let hint): self.init(.invalidField, field: name, hint: hint)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+internal import GRPC
+internal import Identity
+internal import Store
+internal import Synchronization
+internal import Wire
+
+extension AdminService {
+  var exportAccounts: Method {
+    Method(
+      "/\(AdminService.name)/ExportAccounts", timeLimitMillis: AdminService.batchesMillisMax,
+      .stream(fromClient: false) { [desk] context in Exporting(desk, context) })
+  }
+}
+
+/// Sends a batch, and the next one once the client has taken it.
+private final class Exporting: StreamHandler {
+  private let desk: Desk
+  private let context: CallContext
+  private var book: ExportBook?
+
+  init(_ desk: Desk, _ context: CallContext) {
+    self.desk = desk
+    self.context = context
+  }
+
+  func received(_ message: Message, arena: Arena) throws -> StreamStep {
+    guard book == nil else { throw Shape.invalid("", "One request is enough.") }
+    let span = message.bytes.span.extracting(message.start..<message.end)
+    let request = try ExportAccountsRequest.decode(span, arena: arena)
+    book = ExportBook(
+      ExportAccounts(desk.environment, try desk.facts(context, message), includesSecrets: request.includeSecrets))
+    return StreamStep()
+  }
+
+  func ended(arena: Arena) -> StreamStep { StreamStep() }
+
+  func woken(arena: Arena) -> StreamStep { StreamStep() }
+
+  func nextWork(nowMillis: Int64) -> StreamWork? {
+    guard let book else { return nil }
+    return { try await book.next() }
+  }
+
+  func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep {
+    guard let batch = result as? ExportAccountsResponse else { return StreamStep() }
+    return StreamStep([batch.encode(arena: arena)], isLast: book?.isOver ?? true)
+  }
+}
+
+/// How far an export has come.
+private final class ExportBook: Sendable {
+  private struct Place {
+    var afterID: String?
+    var isOver = false
+  }
+
+  private let export: ExportAccounts
+  private let place = Mutex(Place())
+
+  init(_ export: ExportAccounts) { self.export = export }
+
+  var isOver: Bool { place.withLock(\.isOver) }
+
+  func next() async throws -> ExportAccountsResponse {
+    let page = try await export.page(after: place.withLock(\.afterID))
+    place.withLock { place in
+      place.afterID = page.accounts.last?.account.id
+      place.isOver = page.nextToken == nil
+    }
+    return ExportAccountsResponse(accounts: page.accounts.map { ExportedAccount($0, export.includesSecrets) })
+  }
+}
+
+extension ExportedAccount {
+  fileprivate init(_ state: AccountState, _ includesSecrets: Bool) {
+    self.init(account: Wire.Account(state))
+    guard includesSecrets else { return }
+    passwordHash = state.account.passwordHash ?? ""
+    account?.secondFactors = state.factors.map { factor in
+      var hint = SecondFactorHint(factor)
+      hint.maskedPhoneNumber = factor.phoneNumber ?? ""
+      return hint
+    }
+  }
+}

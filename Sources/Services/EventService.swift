@@ -1,0 +1,172 @@
+internal import Admission
+internal import GRPC
+internal import Identity
+internal import Store
+internal import Synchronization
+internal import Wire
+
+/// How many calls may watch events at once, and how often each hears that nothing is new.
+package struct WatchLimits: Sendable {
+  package var watchersMax = 256
+  package var watchersPerCallerMax = 16
+  package var heartbeatMillis: Int64 = 15_000
+
+  package init() {}
+}
+
+/// latchkey.v1.EventService: for callers with the right to it, and never for unidentified ones.
+package struct EventService: Sendable {
+  package static let name = "latchkey.v1.EventService"
+  private let desk: Desk
+  private let limits: WatchLimits
+  private let seats: WatchSeats
+
+  package init(_ desk: Desk, limits: WatchLimits = WatchLimits()) {
+    self.desk = desk
+    self.limits = limits
+    seats = WatchSeats(limits)
+  }
+
+  package var methods: [Method] {
+    [
+      Method(
+        "/\(EventService.name)/Watch", timeLimitMillis: .max,
+        .stream(fromClient: false) { context in
+          EventWatcher(desk.environment, seats, heartbeatMillis: limits.heartbeatMillis, caller: context.caller.name)
+        })
+    ]
+  }
+}
+
+/// Reads on from a cursor whenever its client has taken what it was sent, and something may be new.
+private final class EventWatcher: StreamHandler {
+  private let environment: Environment
+  private let seats: WatchSeats
+  private let heartbeatMillis: Int64
+  private let caller: CallerName
+  private var seat: WatchSeats.Seat?
+  private var types: Set<String> = []
+  /// nil: from the moment on at which the first look is taken.
+  private var cursor: EventCursor?
+  /// There may be something after the cursor.
+  private var mayHaveMore = false
+  private var toldMillis = Int64.min
+
+  init(_ environment: Environment, _ seats: WatchSeats, heartbeatMillis: Int64, caller: CallerName) {
+    self.environment = environment
+    self.seats = seats
+    self.heartbeatMillis = heartbeatMillis
+    self.caller = caller
+  }
+
+  func received(_ message: Message, arena: Arena) throws -> StreamStep {
+    let span = message.bytes.span.extracting(message.start..<message.end)
+    let request = try WatchEventsRequest.decode(span, arena: arena)
+    types = try Shape.eventTypes(request.types)
+    cursor = try Shape.cursor(request.cursor)
+    seat = try seats.take(caller)
+    mayHaveMore = true
+    return StreamStep()
+  }
+
+  func ended(arena: Arena) -> StreamStep { StreamStep() }
+
+  func woken(arena: Arena) -> StreamStep { StreamStep() }
+
+  var follows: Bool { true }
+
+  func news() { mayHaveMore = true }
+
+  func nextWork(nowMillis: Int64) -> StreamWork? {
+    let isHeartbeatDue = toldMillis == .min || nowMillis - toldMillis >= heartbeatMillis
+    guard seat != nil, mayHaveMore || isHeartbeatDue else { return nil }
+    mayHaveMore = false
+    let reading = ReadEvents(after: cursor, types: types)
+    return { [environment] in try await environment.read(reading) }
+  }
+
+  /// What was read is told with the cursor of each event; where nothing was, the cursor alone is, at the beginning and
+  /// now and then.
+  func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep {
+    guard let batch = result as? EventBatch else { return StreamStep() }
+    cursor = batch.cursor
+    if !batch.isLast { mayHaveMore = true }
+    var messages = batch.events.map { record in
+      WatchEventsResponse(cursor: EventCursor(position: record.position).text, event: Event(record))
+        .encode(arena: arena)
+    }
+    let isHeartbeatDue = toldMillis == .min || nowMillis - toldMillis >= heartbeatMillis
+    if messages.isEmpty, batch.isLast, isHeartbeatDue {
+      messages = [WatchEventsResponse(cursor: batch.cursor.text).encode(arena: arena)]
+    }
+    if !messages.isEmpty { toldMillis = nowMillis }
+    return StreamStep(messages)
+  }
+}
+
+extension Event {
+  fileprivate init(_ record: AuditRecord) {
+    self.init(
+      eventID: record.id, type: record.event, occurredAtMillis: record.at.millis, accountID: record.accountID,
+      caller: record.caller.text, detailsJSON: record.detailsJSON)
+  }
+}
+
+extension Shape {
+  /// Each is a name that there is: a misspelt one would be waited for in vain.
+  fileprivate static func eventTypes(_ types: [String]) throws -> Set<String> {
+    for type in types where AuditEvent(rawValue: type) == nil {
+      throw invalid("types", "There is no event of the type \(type.prefix(64).filter(\.isASCII)).")
+    }
+    return Set(types)
+  }
+
+  /// nil: from now on.
+  fileprivate static func cursor(_ text: String) throws -> EventCursor? {
+    if text.isEmpty { return EventCursor(position: 0) }
+    if text == "now" { return nil }
+    guard let cursor = EventCursor(text) else { throw invalid("cursor", "It is not one that this call has told.") }
+    return cursor
+  }
+}
+
+/// Who watches, of all connections.
+private final class WatchSeats: Sendable {
+  /// Given back when its call is forgotten.
+  final class Seat: Sendable {
+    private let seats: WatchSeats
+    private let caller: CallerName
+
+    init(_ seats: WatchSeats, _ caller: CallerName) {
+      self.seats = seats
+      self.caller = caller
+    }
+
+    deinit { seats.giveBack(caller) }
+  }
+
+  private let taken = Mutex<[CallerName: Int]>([:])
+  private let limits: WatchLimits
+
+  init(_ limits: WatchLimits) { self.limits = limits }
+
+  func take(_ caller: CallerName) throws -> Seat {
+    try taken.withLock { taken in
+      let own = taken[caller, default: 0]
+      guard own < limits.watchersPerCallerMax, taken.values.reduce(0, +) < limits.watchersMax else {
+        throw Failure(
+          .quotaExceeded, hint: "Too many calls watch events; end one of them.", retryAfterMillis: 10_000,
+          debug: "\(own) watchers of \(caller.text)")
+      }
+      taken[caller] = own + 1
+    }
+    return Seat(self, caller)
+  }
+
+  private func giveBack(_ caller: CallerName) {
+    taken.withLock { taken in
+      let left = taken[caller, default: 1] - 1
+      taken[caller] = left > 0 ? left : nil
+    }
+  }
+}

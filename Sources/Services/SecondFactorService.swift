@@ -1,0 +1,100 @@
+internal import Identity
+internal import Store
+internal import Wire
+
+/// latchkey.v1.SecondFactorService: factors beside the first one, and the calls that wait for them.
+package struct SecondFactorService: Sendable {
+  package static let name = "latchkey.v1.SecondFactorService"
+  private let desk: Desk
+
+  package init(_ desk: Desk) { self.desk = desk }
+
+  package var methods: [Method] {
+    [startSecondFactor, finishSecondFactor, startEnrollment, finishEnrollment, withdraw]
+  }
+
+  private var startSecondFactor: Method {
+    .unary("/\(SecondFactorService.name)/StartSecondFactor", StartSecondFactorRequest.self) {
+      request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let handle = try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax)
+      let factorID = try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax)
+      let start = StartSecondFactor(desk.environment)
+      return .task {
+        let started = try await start(handle: handle, factorID: factorID, call)
+        return StartSecondFactorResponse(
+          verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis)
+      }
+    }
+  }
+
+  private var finishSecondFactor: Method {
+    .unary("/\(SecondFactorService.name)/FinishSecondFactor", Wire.FinishSecondFactorRequest.self) {
+      request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+      let order = Identity.FinishSecondFactorRequest(
+        handle: try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
+        factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),
+        verificationID: try Shape.text(request.verificationID, "verification_id", bytesMax: Shape.handleBytesMax),
+        code: try Shape.required(request.code, "code", bytesMax: Shape.codeBytesMax))
+      let finish = FinishSecondFactor(desk.environment)
+      return .task {
+        switch try await finish(order, call) {
+        case .session(let grant, let alreadyLinked):
+          FinishSecondFactorResponse(outcome: .session(Wire.Session(grant)), alreadyLinked: alreadyLinked)
+        case .accountExists(let conflict): FinishSecondFactorResponse(outcome: .accountExists(.init(conflict)))
+        case .credentialInUse(let conflict): FinishSecondFactorResponse(outcome: .credentialInUse(.init(conflict)))
+        }
+      }
+    }
+  }
+
+  private var startEnrollment: Method {
+    .unary("/\(SecondFactorService.name)/StartEnrollment", Wire.StartEnrollmentRequest.self) {
+      request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      guard let kind = FactorKind(rawValue: request.kind) else {
+        throw Shape.invalid("kind", "It must be totp, phone or recovery_code.")
+      }
+      let order = Identity.StartEnrollmentRequest(
+        idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
+        phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,
+        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax))
+      let start = StartEnrollment(desk.environment)
+      return .task {
+        let started = try await start(order, call)
+        return StartEnrollmentResponse(
+          enrollmentID: started.enrollmentID, totpSecret: started.totpSecret, totpURI: started.totpURI,
+          expiresAtMillis: started.expiresAt.millis)
+      }
+    }
+  }
+
+  private var finishEnrollment: Method {
+    .unary("/\(SecondFactorService.name)/FinishEnrollment", Wire.FinishEnrollmentRequest.self) {
+      request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      let order = Identity.FinishEnrollmentRequest(
+        idToken: try Shape.token(request.idToken, "id_token"),
+        enrollmentID: try Shape.required(request.enrollmentID, "enrollment_id", bytesMax: Shape.handleBytesMax),
+        code: try Shape.text(request.code, "code", bytesMax: Shape.codeBytesMax))
+      let finish = FinishEnrollment(desk.environment)
+      return .task {
+        let finished = try await finish(order, call)
+        return FinishEnrollmentResponse(session: Wire.Session(finished.grant), recoveryCodes: finished.recoveryCodes)
+      }
+    }
+  }
+
+  private var withdraw: Method {
+    .unary("/\(SecondFactorService.name)/Withdraw", Wire.WithdrawRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message, client: request.client)
+      let order = Identity.WithdrawRequest(
+        idToken: try Shape.token(request.idToken, "id_token"),
+        factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax))
+      let withdraw = Withdraw(desk.environment)
+      return .task { WithdrawResponse(session: Wire.Session(try await withdraw(order, call))) }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+/// What is counted, and refused for a while where it comes too often. The names are those of metrics.
+///
+/// An account is named by its address or number, known or not, so that a refusal never tells whether it exists. A
+/// network is an IPv4 address or 64 bits of an IPv6 one. A caller is the calling service.
+package enum ThrottleKind: String, Sendable, CaseIterable {
+  case passwordFailuresPerAccount = "password_failures_per_account"
+  /// Of a device that the account's person has signed in on, instead of the account's count: whoever blocks the
+  /// password for strangers does not block it there.
+  case passwordFailuresPerDevice = "password_failures_per_device"
+  case passwordFailuresPerNetwork = "password_failures_per_network"
+  case passwordFailuresPerCaller = "password_failures_per_caller"
+  case codeFailuresPerAccount = "code_failures_per_account"
+  case codeFailuresPerNetwork = "code_failures_per_network"
+  case codeFailuresPerCaller = "code_failures_per_caller"
+  case signUpsPerNetwork = "sign_ups_per_network"
+  case signUpsPerCaller = "sign_ups_per_caller"
+  case sendsPerRecipient = "sends_per_recipient"
+  case sendsPerNetwork = "sends_per_network"
+  case sendsPerCaller = "sends_per_caller"
+}
+
+/// How often is too often, and what follows.
+package struct ThrottleRule: Hashable, Sendable {
+  /// So many within the window block the key. 0: nothing is counted.
+  package var countMax: Int
+  /// From the first that counts to where the count begins again.
+  package var windowMillis: Int64
+  /// How long the first block lasts; each that follows lasts twice as long as the one before it, up to
+  /// `blockMillisMax`. 0: every block ends with the window.
+  package var blockMillis: Int64
+  package var blockMillisMax: Int64
+  /// In place of `countMax` once the key has been blocked, until a reset or a window without a block.
+  package var countAgainMax: Int
+
+  /// At most so many in a window.
+  package init(_ countMax: Int, inMillis windowMillis: Int64) {
+    self.countMax = countMax
+    self.windowMillis = windowMillis
+    blockMillis = 0
+    blockMillisMax = 0
+    countAgainMax = countMax
+  }
+
+  /// At most so many without a reset, then blocks that grow.
+  package init(
+    _ countMax: Int, inMillis windowMillis: Int64, blockMillis: Int64, blockMillisMax: Int64, countAgainMax: Int
+  ) {
+    self.countMax = countMax
+    self.windowMillis = windowMillis
+    self.blockMillis = blockMillis
+    self.blockMillisMax = blockMillisMax
+    self.countAgainMax = countAgainMax
+  }
+}
+
+/// One thing to be counted under one key.
+package struct ThrottleCount: Hashable, Sendable {
+  /// A keyed digest of the kind and what it counts.
+  package var key: Digest
+  package var kind: ThrottleKind
+  package var rule: ThrottleRule
+  package var at: Timestamp
+  /// What is counted is not to happen while the key is blocked, such as a message to be sent. A failure has happened,
+  /// and is counted whenever it was begun.
+  package var refusesBlocked: Bool
+
+  package init(key: Digest, kind: ThrottleKind, rule: ThrottleRule, at: Timestamp, refusesBlocked: Bool) {
+    self.key = key
+    self.kind = kind
+    self.rule = rule
+    self.at = at
+    self.refusesBlocked = refusesBlocked
+  }
+}
+
+/// What was counted under a key.
+package struct ThrottleRecord: Hashable, Sendable {
+  package var key: Digest
+  /// Since the window began, or since the last block.
+  package var count: Int
+  package var since: Timestamp
+  /// How often the key was blocked until now.
+  package var blocks: Int
+  package var blockedUntil: Timestamp?
+  /// From here on the row says nothing that still counts.
+  package var expiresAt: Timestamp
+
+  package init(
+    key: Digest, count: Int = 0, since: Timestamp, blocks: Int = 0, blockedUntil: Timestamp? = nil,
+    expiresAt: Timestamp
+  ) {
+    self.key = key
+    self.count = count
+    self.since = since
+    self.blocks = blocks
+    self.blockedUntil = blockedUntil
+    self.expiresAt = expiresAt
+  }
+
+  /// Until when; nil: it is not.
+  package func block(at now: Timestamp) -> Timestamp? {
+    guard let blockedUntil, now < blockedUntil else { return nil }
+    return blockedUntil
+  }
+
+  /// The row after one more. Here and not in a backend, so that all of them count alike; a backend sees to it that
+  /// nobody writes the row between its reading and its writing.
+  package static func counting(_ count: ThrottleCount, after old: ThrottleRecord?) -> ThrottleRecord {
+    let (rule, now) = (count.rule, count.at)
+    var record = ThrottleRecord(key: count.key, since: now, expiresAt: now)
+    if let old, now < old.expiresAt { record = old }
+    if record.block(at: now) == nil {
+      record.blockedUntil = nil
+      if now >= record.since.adding(millis: rule.windowMillis) { (record.count, record.since) = (0, now) }
+    }
+    record.count += 1
+    if record.count >= (record.blocks == 0 ? rule.countMax : rule.countAgainMax) {
+      let end = now.adding(millis: rule.blockLength(after: record, at: now))
+      record.blockedUntil = max(end, record.blockedUntil ?? end)
+      record.blocks += 1
+      (record.count, record.since) = (0, now)
+    }
+    let remembered = record.blockedUntil ?? record.since
+    record.expiresAt = rule.blockMillis == 0 && record.blockedUntil != nil
+      ? remembered : remembered.adding(millis: rule.windowMillis)
+    return record
+  }
+}
+
+extension ThrottleRule {
+  fileprivate func blockLength(after record: ThrottleRecord, at now: Timestamp) -> Int64 {
+    guard blockMillis > 0 else { return max(1, record.since.millis + windowMillis - now.millis) }
+    var length = blockMillis
+    for _ in 0..<record.blocks where length < blockMillisMax { length *= 2 }
+    return min(length, blockMillisMax)
+  }
+}

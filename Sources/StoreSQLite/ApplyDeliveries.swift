@@ -1,0 +1,68 @@
+import Store
+
+// The queue of mails and text messages. Those that wait and those that were given up are counted apart, so that the
+// queue's limit and its gauges cost one look.
+
+extension Writer {
+  static let waiting = "delivery"
+  static let buried = "buried_delivery"
+
+  /// False: the queue is full.
+  func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(Failure) -> Bool {
+    guard try hold(Writer.waiting, "", atMost: queueMax) else { return false }
+    try connection.statement(
+      """
+      INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at,
+        buried_reason)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
+      .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
+      .bind(delivery.buriedAt).bind(delivery.buriedReason).runInsert()
+    return true
+  }
+
+  func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE deliveries SET attempts = attempts + 1, next_attempt_at = ?
+      WHERE id = ? AND attempts = ? AND buried_at IS NULL
+      """
+    ).bind(nextAttemptAt).bind(id).bind(attempts).runHitsRow()
+  }
+
+  func removeDelivery(_ id: String) throws(Failure) {
+    if try connection.statement("DELETE FROM deliveries WHERE id = ? AND buried_at IS NULL").bind(id).runHitsRow() {
+      try letGo(Writer.waiting, "", 1)
+    } else if try connection.statement("DELETE FROM deliveries WHERE id = ?").bind(id).runHitsRow() {
+      try letGo(Writer.buried, "", 1)
+    }
+  }
+
+  func buryDelivery(
+    _ id: String, _ at: Timestamp, _ reason: String, _ keptUntil: Timestamp
+  ) throws(Failure) {
+    guard
+      try connection.statement(
+        """
+        UPDATE deliveries SET buried_at = ?, buried_reason = ?, kept_until = ?, sealed = x''
+        WHERE id = ? AND buried_at IS NULL
+        """
+      ).bind(at).bind(reason).bind(keptUntil).bind(id).runHitsRow()
+    else { return }
+    try letGo(Writer.waiting, "", 1)
+    _ = try hold(Writer.buried, "", atMost: .max)
+  }
+
+  /// What is buried was kept long enough; what waits is not kept until a moment.
+  func sweepDeliveries(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int {
+    let removed = try connection.statement(
+      """
+      DELETE FROM deliveries WHERE id IN
+        (SELECT id FROM deliveries WHERE kept_until <= ? ORDER BY kept_until LIMIT ?)
+      """
+    ).bind(now).bind(rowsMax).run()
+    if removed > 0 { try letGo(Writer.buried, "", Int(removed)) }
+    return Int(removed)
+  }
+}

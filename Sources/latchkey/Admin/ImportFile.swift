@@ -1,0 +1,175 @@
+import Import
+import Reactor
+import Tokens
+import Wire
+
+/// Rows that travel together, and where each stands in the file, from 1.
+struct ImportBatch {
+  var accounts: [ImportedAccount] = []
+  var numbers: [Int] = []
+}
+
+/// A Firebase export that is read as its rows are sent.
+final class ExportFile {
+  /// Of the file's own text: the message that comes of it is shorter.
+  private static let batchBytesMax = 393_216
+
+  private let path: String
+  private let reader: FileReader
+  private let rowsMax: Int
+  private var cutter = FirebaseExport()
+  private var users: [[UInt8]] = []
+  private var isRead = false
+  private var number = 0
+
+  init(_ path: String, rowsMax: Int) throws {
+    self.path = path
+    self.rowsMax = rowsMax
+    do {
+      reader = try FileReader(path == "-" ? "/dev/stdin" : path)
+    } catch {
+      throw Ending.usage(path, "\(error)")
+    }
+  }
+
+  /// nil: there is no more. Rows that cannot be read are told to `tally`.
+  func next(skipping tally: ImportTally) throws -> ImportBatch? {
+    var (batch, byteCount) = (ImportBatch(), 0)
+    while batch.accounts.count < rowsMax, let user = try nextUser() {
+      if byteCount + user.count > ExportFile.batchBytesMax, !batch.accounts.isEmpty {
+        users.append(user)
+        break
+      }
+      number += 1
+      byteCount += user.count
+      do throws(ExportFileError) {
+        let user = try FirebaseUser(user)
+        if let field = tally.seenBefore(user) {
+          let reason = field == "email" ? "EMAIL_ALREADY_IN_USE" : "INVALID_FIELD"
+          tally.refuse(number, user.id, reason, field, "An earlier row has it.")
+          continue
+        }
+        batch.accounts.append(ImportedAccount(user))
+        batch.numbers.append(number)
+      } catch {
+        tally.refuse(number, "", "INVALID_FIELD", "", error.description)
+      }
+    }
+    return batch.accounts.isEmpty ? nil : batch
+  }
+
+  /// The last of `users` is the next one.
+  private func nextUser() throws -> [UInt8]? {
+    while users.isEmpty, !isRead {
+      do {
+        var found: [[UInt8]] = []
+        if let portion = try reader.next() {
+          try cutter.append(portion) { found.append($0) }
+        } else {
+          isRead = true
+          try cutter.finish()
+        }
+        users = found.reversed()
+      } catch {
+        throw Ending.usage(path, "\(error)")
+      }
+    }
+    return users.popLast()
+  }
+}
+
+extension ImportedAccount {
+  init(_ user: FirebaseUser) {
+    self.init(
+      accountID: user.id, email: user.email, emailVerified: user.emailVerified, displayName: user.displayName,
+      photoURL: user.photoURL, phoneNumber: user.phoneNumber, disabled: user.disabled,
+      passwordHash: user.passwordHash, salt: user.salt, createdAtMillis: user.createdAtMillis,
+      lastSignInAtMillis: user.lastSignedInAtMillis, customClaimsJSON: user.customClaimsJSON,
+      providers: user.providers.map { provider in
+        LinkedProvider(
+          providerID: provider.providerID, subject: provider.subject, email: provider.email,
+          displayName: provider.displayName, photoURL: provider.photoURL)
+      },
+      phoneFactors: user.phoneFactors.map { factor in
+        ImportedPhoneFactor(
+          factorID: factor.id, phoneNumber: factor.phoneNumber, displayName: factor.displayName,
+          enrolledAtMillis: factor.enrolledAtMillis)
+      })
+  }
+}
+
+/// What has become of the rows so far.
+final class ImportTally {
+  struct Refused {
+    var row: Int
+    var accountID: String
+    var reason: String
+    var field: String
+    var message: String
+
+    var json: JSONValue {
+      .object([
+        JSONMember("row", .int(Int64(row))), JSONMember("account_id", .string(accountID)),
+        JSONMember("reason", .string(reason)), JSONMember("field", .string(field)),
+        JSONMember("message", .string(message)),
+      ])
+    }
+
+    var line: String {
+      let name = accountID.isEmpty ? "" : " (\(printable(accountID)))"
+      let place = field.isEmpty ? "" : " \(printable(field)):"
+      return "Row \(row)\(name): \(printable(reason)):\(place) \(printable(message))"
+    }
+  }
+
+  private(set) var imported = 0
+  private(set) var unchanged = 0
+  private(set) var errors: [Refused] = []
+  private let isDryRun: Bool
+  /// A dry run writes nothing that a later batch could meet, so that duplicates between batches are found here.
+  private var seen: Set<String> = []
+
+  init(isDryRun: Bool) { self.isDryRun = isDryRun }
+
+  var rows: Int { imported + unchanged + errors.count }
+
+  func take(_ answer: ImportAccountsResponse, _ batch: ImportBatch) {
+    imported += Int(answer.imported)
+    unchanged += Int(answer.unchanged)
+    for error in answer.errors where batch.numbers.indices.contains(Int(error.row)) {
+      refuse(batch.numbers[Int(error.row)], error.accountID, error.reason, error.field, error.message)
+    }
+  }
+
+  func refuse(_ row: Int, _ id: String, _ reason: String, _ field: String, _ message: String) {
+    errors.append(Refused(row: row, accountID: id, reason: reason, field: field, message: message))
+  }
+
+  /// The field that an earlier row has, in a dry run.
+  func seenBefore(_ user: FirebaseUser) -> String? {
+    guard isDryRun else { return nil }
+    let names = [("account_id", user.id), ("email", user.email.lowercased()), ("phone_number", user.phoneNumber)]
+      + user.providers.map { ("providers", $0.providerID + " " + $0.subject) }
+    let given = names.filter { !$0.1.isEmpty }.map { (field: $0.0, name: $0.0 + " " + $0.1) }
+    if let taken = given.first(where: { seen.contains($0.name) }) { return taken.field }
+    seen.formUnion(given.map(\.name))
+    return nil
+  }
+
+  func report(tookMillis: Int64, listsErrors: Bool) -> Report {
+    let errors = errors.sorted { $0.row < $1.row }
+    let rate = Int64(rows) * 1_000 / tookMillis
+    let verb = isDryRun ? "Would import" : "Imported"
+    var lines = [
+      "\(verb) \(imported), unchanged \(unchanged), refused \(errors.count); "
+        + "\(tookMillis / 1_000).\(tookMillis % 1_000 / 100) s, \(rate) rows/s."
+    ]
+    if listsErrors { lines += errors.map { "  " + $0.line } }
+    return Report(lines, [
+      JSONMember("outcome", .string(isDryRun ? "dry_run" : "imported")), JSONMember("imported", .int(Int64(imported))),
+      JSONMember("unchanged", .int(Int64(unchanged))), JSONMember("refused", .int(Int64(errors.count))),
+      JSONMember("took_millis", .int(tookMillis)),
+      JSONMember("errors", .array(listsErrors ? errors.map(\.json) : [])),
+    ])
+  }
+}

@@ -1,0 +1,245 @@
+import ArgumentParser
+import Reactor
+import Tokens
+import Wire
+
+/// Where a mailed link leads, and its language.
+struct MailOptions: ParsableArguments {
+  @Option(name: .long, help: "The page that the link leads to; one that the service knows.")
+  var continueURI: String
+
+  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  var locale = ""
+}
+
+/// A code out of a mail or a text message.
+enum SentCode {
+  /// The code, or the whole link that it is in.
+  static func read(_ option: String, file: String?, prompt: String) throws -> String {
+    let text = try SecretSource(option: option, file: file, prompt: prompt).read()
+    guard let query = text.split(separator: "?", maxSplits: 1).dropFirst().first else { return text }
+    let code = query.split(separator: "&").first { $0.hasPrefix("code=") }
+    guard let code else { throw Ending.usage(option, "there is no code in that address") }
+    return String(code.dropFirst("code=".count))
+  }
+}
+
+extension Desk {
+  /// What is said of a message that is on its way.
+  func sent(_ line: String, _ expiresAtMillis: Int64?, then words: String...) -> Report {
+    let until = expiresAtMillis.map(rfc3339) ?? "it expires"
+    return Report(
+      ["\(line) It is good until \(until).", "", "Then: " + commandLine(["latchkey"] + words + common.repeated)],
+      [JSONMember("outcome", .string("sent")), JSONMember("expires_at", .moment(expiresAtMillis))])
+  }
+
+  func remember(code token: String, expiresAtMillis: Int64?) throws {
+    var profile = try profile()
+    profile.code = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
+    try keep(profile)
+  }
+}
+
+struct SendPhoneCode: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "send-phone-code", abstract: "Have six digits sent to a telephone.",
+    discussion: """
+      latchkey send-phone-code +491511234567
+      latchkey sign-in --phone-code
+      """)
+
+  enum Purpose: String, CaseIterable, ExpressibleByArgument {
+    case signIn = "sign-in"
+    case link
+    case reauthenticate
+
+    var onTheWire: PhoneCodePurpose {
+      switch self {
+      case .signIn: .signIn
+      case .link: .link
+      case .reauthenticate: .reauthenticate
+      }
+    }
+  }
+
+  @Argument(help: "The telephone number, with + and its country code.")
+  var number: String
+
+  @Option(name: .customLong("for"), help: "What the code is to be used for.")
+  var purpose = Purpose.signIn
+
+  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  var locale = ""
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: SendPhoneCodeResponse = try desk.call(
+      "VerificationService/SendPhoneCode",
+      SendPhoneCodeRequest(
+        phoneNumber: number, purpose: purpose.onTheWire,
+        idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
+    try desk.remember(code: answer.verificationID, expiresAtMillis: answer.expiresAtMillis)
+    return desk.sent(
+      "A code was sent to \(printable(number)).", answer.expiresAtMillis, then: purpose.rawValue, "--phone-code")
+  }
+}
+
+struct SendEmailLink: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "send-email-link", abstract: "Have a link mailed that signs in.",
+    discussion: """
+      latchkey send-email-link --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey sign-in --email-link alice@example.com
+      """)
+
+  @Option(name: .long, help: "Where the link is mailed to.")
+  var email: String
+
+  @OptionGroup var mail: MailOptions
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: SendEmailLinkResponse = try desk.call(
+      "VerificationService/SendEmailLink",
+      SendEmailLinkRequest(
+        email: email, continueURI: mail.continueURI, locale: mail.locale, binding: try desk.binding()))
+    return desk.sent(
+      "A link was mailed to \(printable(email)).", answer.expiresAtMillis, then: "sign-in", "--email-link", email)
+  }
+}
+
+struct VerifyEmail: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify-email", abstract: "Have a link mailed that proves your account's address.")
+
+  @OptionGroup var mail: MailOptions
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: SendEmailVerificationResponse = try desk.call(
+      "VerificationService/SendEmailVerification",
+      SendEmailVerificationRequest(
+        idToken: try desk.session().idToken, continueURI: mail.continueURI, locale: mail.locale))
+    return desk.sent("A link was mailed to your address.", answer.expiresAtMillis, then: "confirm-email")
+  }
+}
+
+struct ChangeEmail: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "change-email", abstract: "Have a link mailed that makes an address your account's.",
+    discussion: """
+      latchkey change-email new@example.com --continue-uri http://localhost:3000/callback
+      latchkey confirm-email
+
+      The old address is told of the change, with a way back.
+      """)
+
+  @Argument(help: "The new address.")
+  var newEmail: String
+
+  @OptionGroup var mail: MailOptions
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: SendEmailChangeResponse = try desk.call(
+      "VerificationService/SendEmailChange",
+      SendEmailChangeRequest(
+        idToken: try desk.session().idToken, newEmail: newEmail, continueURI: mail.continueURI, locale: mail.locale))
+    return desk.sent("A link was mailed to \(printable(newEmail)).", answer.expiresAtMillis, then: "confirm-email")
+  }
+}
+
+struct ConfirmEmail: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "confirm-email", abstract: "Follow a mailed link that proves, changes or takes back an address.")
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Where the link, or its code, stands; - is standard input. (asked for)", valueName: "file"))
+  var codeFile: String?
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let code = try SentCode.read("--code-file", file: codeFile, prompt: "The link that was mailed (not shown): ")
+    let check: CheckCodeResponse = try desk.call("VerificationService/CheckCode", CheckCodeRequest(code: code))
+    let isWayBack = check.mode == "revertEmail"
+    let answer: ConfirmEmailResponse = try desk.call(
+      "VerificationService/ConfirmEmail",
+      ConfirmEmailRequest(code: code, idToken: isWayBack ? "" : try desk.session().idToken))
+    guard answer.session != nil else {
+      return Report(
+        ["The account has the address \(printable(answer.email)) again. Every session of it is over."],
+        [JSONMember("outcome", .string("reverted")), JSONMember("email", .string(answer.email))])
+    }
+    return try desk.opened(answer.session, "Confirmed \(printable(answer.email))")
+  }
+}
+
+struct ResetPassword: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reset-password", abstract: "Have a link mailed to set a new password with, or follow it.",
+    discussion: """
+      latchkey reset-password --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey reset-password --code-file link.txt
+      """)
+
+  @Option(name: .long, help: "Whose password is forgotten.")
+  var email: String?
+
+  @Option(name: .long, help: "The page that the link leads to; one that the service knows.")
+  var continueURI: String?
+
+  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  var locale = ""
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Where the link that was mailed, or its code, stands; - is standard input.", valueName: "file"))
+  var codeFile: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Where the new password stands; - is standard input. (the password in $LATCHKEY_PASSWORD, or asked for)",
+      valueName: "file"))
+  var passwordFile: String?
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    guard (email == nil) != (codeFile == nil), (email == nil) == (continueURI == nil) else {
+      throw ValidationError("Give --email with --continue-uri, or --code-file.")
+    }
+  }
+
+  func perform(_ desk: Desk) throws -> Report {
+    if let email { return try send(to: email, desk) }
+    let code = try SentCode.read("--code-file", file: codeFile, prompt: "The link that was mailed (not shown): ")
+    let check: CheckCodeResponse = try desk.call("VerificationService/CheckCode", CheckCodeRequest(code: code))
+    let password = try CredentialOptions.password(file: passwordFile, of: check.email, isNew: true).read()
+    let answer: ResetPasswordResponse = try desk.call(
+      "VerificationService/ResetPassword", ResetPasswordRequest(code: code, newPassword: password))
+    var lines = ["The password of \(printable(answer.email)) is set. Every session of the account is over."]
+    if !answer.revokedProviderIDs.isEmpty {
+      lines.append("Removed, since nobody had proved it: \(answer.revokedProviderIDs.joined(separator: ", ")).")
+    }
+    return Report(lines, [
+      JSONMember("outcome", .string("reset")), JSONMember("email", .string(answer.email)),
+      JSONMember("revoked_provider_ids", .strings(answer.revokedProviderIDs)),
+    ])
+  }
+
+  private func send(to email: String, _ desk: Desk) throws -> Report {
+    let answer: SendPasswordResetResponse = try desk.call(
+      "VerificationService/SendPasswordReset",
+      SendPasswordResetRequest(email: email, continueURI: continueURI ?? "", locale: locale))
+    return desk.sent(
+      "If \(printable(email)) has an account, a link was mailed to it.", answer.expiresAtMillis,
+      then: "reset-password", "--code-file", "FILE")
+  }
+}

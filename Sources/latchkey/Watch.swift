@@ -1,0 +1,59 @@
+import ArgumentParser
+import Reactor
+import Tokens
+import Wire
+
+struct Watch: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Print what happens to accounts, as it happens.",
+    discussion: """
+      The calling service needs the right to events (events: true in its configuration). Each line ends with the \
+      cursor to go on from; with --json each event is one document on a line of its own. Without --count it ends when \
+      the service goes, with exit code 3.
+      """)
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Where to go on: the cursor of the last event, or \"oldest\" for everything that is kept.", valueName: "cursor"))
+  var from = "now"
+
+  @Option(name: .long, help: ArgumentHelp("Only events of this type; may be given several times.", valueName: "type"))
+  var type: [String] = []
+
+  @Option(name: .long, help: ArgumentHelp("End after so many events.", valueName: "number"))
+  var count: UInt32?
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    guard count != 0 else { throw ValidationError("--count is at least one.") }
+  }
+
+  func run() throws {
+    do {
+      var left = count
+      let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
+      try Desk(common).stream("EventService/Watch", request, answering: WatchEventsResponse.self) { answer in
+        guard let event = answer.event else { return true }
+        Watch.report(event, answer.cursor).show(asJSON: common.json, on: 1)
+        left = left.map { $0 - 1 }
+        return left != 0
+      }
+    } catch let ending as Ending {
+      ending.report.show(asJSON: common.json, on: common.json ? 1 : 2)
+      throw ExitCode(ending.code.rawValue)
+    }
+  }
+
+  private static func report(_ event: Event, _ cursor: String) -> Report {
+    let moment = event.occurredAtMillis.map(rfc3339) ?? "-"
+    let words = [moment, event.type, event.accountID, "by " + event.caller, event.detailsJSON, cursor]
+    return Report([words.map(printable).joined(separator: "  ")], [
+      JSONMember("cursor", .string(cursor)), JSONMember("event_id", .string(event.eventID)),
+      JSONMember("type", .string(event.type)), JSONMember("occurred_at", .moment(event.occurredAtMillis)),
+      JSONMember("account_id", .string(event.accountID)), JSONMember("caller", .string(event.caller)),
+      JSONMember("details_json", .string(event.detailsJSON)),
+    ])
+  }
+}

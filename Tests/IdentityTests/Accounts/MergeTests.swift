@@ -1,0 +1,482 @@
+import Store
+import Testing
+
+@testable import Identity
+
+extension World {
+  func mergeCall(key: String? = nil, caller: String = "spiffe://test/app") -> CallFacts {
+    CallFacts(
+      caller: CallerName(caller), mayFetchByEmail: false, mayMerge: true, callerIdentified: true, audiences: ["app"],
+      idempotency: key.map {
+        IdempotencyClaim(key: cryptography.sha256(Array($0.utf8)), request: cryptography.sha256([1]))
+      })
+  }
+
+  func merge(
+    _ survivor: SessionGrant, _ other: SessionGrant, dryRun: Bool = false, keep: [MergeKeep] = [],
+    _ call: CallFacts? = nil
+  ) async throws -> MergeAnswer {
+    let request = MergeRequest(
+      survivorIDToken: survivor.idToken, otherIDToken: other.idToken, dryRun: dryRun, keep: keep)
+    return try await MergeAccounts(environment)(request, call ?? mergeCall())
+  }
+}
+
+private let bea = "bea@example.com"
+
+/// The survivor is "account-y", the other one "account-z".
+private func sessions(
+  _ survivor: AccountState, _ other: AccountState, in world: World
+) throws -> (SessionGrant, SessionGrant) {
+  world.store.insert(survivor)
+  world.store.insert(other)
+  return (try world.session(of: "account-y"), try world.session(of: "account-z"))
+}
+
+struct `Merge, what moves` {
+  let world = World { $0.mailEnabled = true }
+
+  @Test func `check 30: identities, phone and factors move, the other is closed with its sessions and rows`()
+    async throws
+  {
+    let other = account(
+      id: "account-z", .proved(bea), phone: "+4915112345678", identities: [google("g-2"), corp()], factors: [.totp])
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(other)
+    let survivor = try world.session(of: "account-y")
+    let session = try world.session(of: "account-z", by: .provider("google.com"), secondFactor: "totp")
+    _ = world.hold(corp("c-2"), for: "account-z")
+    let answer = try await world.merge(survivor, session)
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.account.email == ada && state.account.phoneNumber == "+4915112345678")
+    #expect(state.identities.map(\.key) == other.identities.map(\.key))
+    #expect(state.identities.map(\.linkedAt) == other.identities.map(\.linkedAt))
+    #expect(state.factors.map(\.id) == ["factor-totp"])
+    #expect(answer.movedProviderIDs == ["phone", "google.com", "oidc.corp"] && answer.conflicts.isEmpty)
+    #expect(answer.closedAccountID == "account-z")
+    let left = world.store.contents
+    #expect(left.accounts["account-z"] == nil && left.pendings.isEmpty)
+    #expect(left.sessions[session.sessionID] == nil && left.sessions[survivor.sessionID]?.closedAt == nil)
+    #expect(left.closedAccounts["account-z"]?.survivorID == "account-y")
+    #expect(answer.session?.account == state)
+  }
+
+  @Test func `the fresh session is the survivor's, and says what was passed in this call`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "account-z", identities: [google("g-2", email: nil)], factors: [.totp]))
+    let survivor = try world.session(of: "account-y")
+    world.clock.advance(millis: 1000)
+    let other = try world.session(of: "account-z", by: .provider("google.com"), secondFactor: "totp")
+    let grant = try #require(try await world.merge(survivor, other).session)
+    let claims = try world.claims(grant)
+    #expect(claims.accountID == "account-y" && claims.signInProviderID == "password")
+    #expect(claims.methods == ["pwd", "fed", "otp", "mfa"] && claims.signInSecondFactor == "totp")
+    #expect(try claims.authTime == world.claims(survivor).authTime)
+  }
+
+  @Test func `the secret of a factor that moved opens for the survivor, and no longer for the other`() async throws {
+    let secret = FactorSecret.totp(secret: [1, 2, 3], lastStep: 7)
+    var theirs = account(id: "account-z", identities: [google("g-2")], factors: [.totp])
+    theirs.factors[0].sealedSecret = world.environment.seal(secret, of: theirs.factors[0])
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(theirs)
+    let other = try world.session(of: "account-z", secondFactor: "totp")
+    _ = try await world.merge(world.session(of: "account-y"), other)
+    let moved = try #require(world.store.state("account-y")?.factors.first)
+    #expect(world.environment.secret(of: moved) == secret)
+    var old = moved
+    old.accountID = "account-z"
+    #expect(world.environment.secret(of: old) == nil)
+  }
+
+  @Test func `the survivor keeps address, name and claims, and the other's claims go`() async throws {
+    let mine = account(.unproved(ada), password: true) {
+      $0.displayName = "Ada"
+      $0.customClaimsJSON = #"{"role":"user"}"#
+    }
+    let theirs = account(id: "account-z", .proved(bea), identities: [google("g-2")]) {
+      $0.displayName = "Bea"
+      $0.photoURL = "https://x/b.png"
+      $0.customClaimsJSON = #"{"role":"admin"}"#
+    }
+    let (survivor, other) = try sessions(mine, theirs, in: world)
+    _ = try await world.merge(survivor, other)
+    let merged = try #require(world.store.state("account-y")?.account)
+    #expect(merged.email == ada && !merged.emailProved && merged.displayName == "Ada")
+    #expect(merged.photoURL == "https://x/b.png" && merged.customClaimsJSON == #"{"role":"user"}"#)
+  }
+
+  @Test func `a survivor without address gets the other's proved one with the password that it names`() async throws {
+    let (survivor, other) = try sessions(
+      account(identities: [google(email: nil)]), account(id: "account-z", .proved(bea), password: true), in: world)
+    let answer = try await world.merge(survivor, other)
+    let merged = try #require(world.store.state("account-y")?.account)
+    #expect(merged.email == bea && merged.emailProof == .confirmation && merged.passwordHash == "hash:correct horse")
+    #expect(answer.movedProviderIDs == ["password"])
+  }
+
+  @Test func `an address that nobody proved does not move, nor its password`() async throws {
+    let (survivor, other) = try sessions(
+      account(identities: [google(email: nil)]), account(id: "account-z", .unproved(bea), password: true), in: world)
+    #expect(try await world.merge(survivor, other).movedProviderIDs.isEmpty)
+    let merged = try #require(world.store.state("account-y")?.account)
+    #expect(merged.email == nil && merged.passwordHash == nil)
+  }
+
+  @Test func `an anonymous survivor becomes permanent, and stays without a way in only where both are anonymous`()
+    async throws
+  {
+    let (survivor, other) = try sessions(
+      account(anonymous: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    _ = try await world.merge(survivor, other)
+    #expect(world.store.state("account-y")?.account.anonymous == false)
+    let empty = World()
+    let pair = try sessions(account(anonymous: true), account(id: "account-z", anonymous: true), in: empty)
+    _ = try await empty.merge(pair.0, pair.1)
+    #expect(empty.store.state("account-y")?.account.anonymous == true)
+  }
+
+  @Test func `a merge that would leave no way in is refused, and nothing is written`() async throws {
+    let (survivor, other) = try sessions(
+      account(anonymous: true), account(id: "account-z", .unproved(bea), password: true), in: world)
+    let before = world.store.contents
+    await refused(.lastSignInMethod) { try await world.merge(survivor, other) }
+    await refused(.lastSignInMethod) { try await world.merge(survivor, other, dryRun: true) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `one event names both ids, and both proved addresses are told`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", .proved(bea), identities: [google("g-2")]),
+      in: world)
+    _ = try await world.merge(survivor, other)
+    let event = try #require(world.store.contents.audit.first)
+    #expect(event.event == "MERGED" && event.accountID == "account-y")
+    #expect(event.detailsJSON == #"{"closed_account_id":"account-z","provider_ids":"google.com"}"#)
+    #expect(world.letters.map(\.kind) == [.merged, .merged])
+    #expect(Set(world.letters.map(\.recipient)) == [.email(ada), .email(bea)])
+  }
+
+  @Test func `unlinks that either person made stay remembered, and what was linked again is no longer one`()
+    async throws
+  {
+    var mine = account(.proved(ada), password: true)
+    let key = IdentityKey(providerID: "google.com", subject: "g-2")
+    mine.unlinks = [UnlinkRecord(accountID: "account-y", key: key, at: beginning)]
+    var theirs = account(id: "account-z", identities: [google("g-2")])
+    let gone = IdentityKey(providerID: "oidc.corp", subject: "c-9")
+    theirs.unlinks = [UnlinkRecord(accountID: "account-z", key: gone, at: beginning)]
+    let (survivor, other) = try sessions(mine, theirs, in: world)
+    _ = try await world.merge(survivor, other)
+    #expect(world.store.state("account-y")?.unlinks
+      == [UnlinkRecord(accountID: "account-y", key: gone, at: beginning)])
+  }
+}
+
+struct `Merge, conflicts` {
+  let world = World()
+
+  func pair() throws -> (SessionGrant, SessionGrant) {
+    try sessions(
+      account(.proved(ada), password: true, phone: "+4915111111111", identities: [google("g-1")]),
+      account(id: "account-z", .proved(bea), password: true, phone: "+4915122222222", identities: [
+        google("g-2"), corp(),
+      ]) { $0.passwordHash = "hash:other horse" }, in: world)
+  }
+
+  let all = [
+    MergeConflict(field: "password", survivorValue: ada, otherValue: bea),
+    MergeConflict(field: "phone", survivorValue: "+4915111111111", otherValue: "+4915122222222"),
+    MergeConflict(field: "google.com", survivorValue: "g-1", otherValue: "g-2"),
+  ]
+
+  func keep(_ sides: [String: String]) -> [MergeKeep] { sides.map { MergeKeep(field: $0.key, accountID: $0.value) } }
+
+  @Test func `a dry run reports every conflict and what would move, and writes nothing`() async throws {
+    let (survivor, other) = try pair()
+    let before = world.store.contents
+    let answer = try await world.merge(survivor, other, dryRun: true, world.mergeCall(key: "k"))
+    #expect(answer.conflicts == all && answer.movedProviderIDs == ["oidc.corp"])
+    #expect(answer.closedAccountID == "account-z" && answer.session == nil)
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `unsettled conflicts are answered without a session, and nothing is done`() async throws {
+    let (survivor, other) = try pair()
+    let before = world.store.contents
+    let answer = try await world.merge(survivor, other, keep: keep(["password": "account-y", "phone": "account-z"]))
+    #expect(answer.conflicts == [all[2]] && answer.session == nil)
+    #expect(answer.closedAccountID.isEmpty && answer.movedProviderIDs.isEmpty)
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `what is kept from the survivor stays, and the other's is gone and not linked again by itself`()
+    async throws
+  {
+    let (survivor, other) = try pair()
+    let mine = keep(["password": "account-y", "phone": "account-y", "google.com": "account-y"])
+    let answer = try await world.merge(survivor, other, keep: mine)
+    let state = try #require(world.store.state("account-y"))
+    #expect(answer.movedProviderIDs == ["oidc.corp"] && answer.session != nil)
+    #expect(state.account.passwordHash == "hash:correct horse" && state.account.phoneNumber == "+4915111111111")
+    #expect(state.identities.map(\.key.subject).sorted() == ["c-1", "g-1"])
+    #expect(state.unlinks.map(\.key.subject) == ["g-2"])
+  }
+
+  @Test func `what is kept from the other replaces the survivor's, whose sessions by it end`() async throws {
+    let (survivor, other) = try pair()
+    let byGoogle = try world.session(of: "account-y", by: .provider("google.com"))
+    let byCorp = try world.session(of: "account-y", by: .provider("oidc.corp"))
+    let theirs = keep(["password": "account-z", "phone": "account-z", "google.com": "account-z"])
+    let answer = try await world.merge(survivor, other, keep: theirs)
+    let state = try #require(world.store.state("account-y"))
+    #expect(answer.movedProviderIDs == ["password", "phone", "google.com", "oidc.corp"])
+    #expect(state.account.passwordHash == "hash:other horse" && state.account.phoneNumber == "+4915122222222")
+    #expect(state.account.email == ada)
+    #expect(state.identities.map(\.key.subject).sorted() == ["c-1", "g-2"])
+    #expect(state.unlinks.map(\.key.subject) == ["g-1"])
+    let left = world.store.contents
+    #expect(left.sessions[byGoogle.sessionID]?.closedReason == "merged")
+    #expect(left.sessions[survivor.sessionID]?.closedReason == "merged")
+    #expect(left.sessions[byCorp.sessionID]?.closedAt == nil)
+  }
+
+  @Test func `more than five factors are a conflict, and either side's stay`() async throws {
+    let ids = ["account-y": ["factor-totp", "y-1", "y-2"], "account-z": ["factor-phone", "z-1", "z-2"]]
+    for kept in ids.keys {
+      let world = World()
+      var states = [account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")])]
+      for index in states.indices {
+        let id = states[index].account.id
+        states[index].factors = (ids[id] ?? []).map {
+          FactorRecord(id: $0, accountID: id, kind: id == "account-y" ? .totp : .phone, enrolledAt: beginning)
+        }
+        world.store.insert(states[index])
+      }
+      let survivor = try world.session(of: "account-y", secondFactor: "totp")
+      let other = try world.session(of: "account-z", secondFactor: "phone")
+      #expect(try await world.merge(survivor, other).conflicts
+        == [MergeConflict(field: "second_factors", survivorValue: "3", otherValue: "3")])
+      let settled = MergeKeep(field: "second_factors", accountID: kept)
+      let grant = try #require(try await world.merge(survivor, other, keep: [settled]).session)
+      #expect(world.store.state("account-y")?.factors.map(\.id) == ids[kept])
+      #expect(try world.claims(grant).signInSecondFactor == (kept == "account-y" ? "totp" : "phone"))
+    }
+  }
+
+  @Test func `five factors of both together are none, and recovery codes are not counted`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.phone, .recoveryCode]))
+    var other = account(id: "account-z", identities: [google("g-2")])
+    other.factors = ["factor-totp", "1", "2", "3"].map {
+      FactorRecord(id: $0, accountID: "account-z", kind: .totp, enrolledAt: beginning)
+    }
+    other.factors.append(FactorRecord(id: "codes", accountID: "account-z", kind: .recoveryCode, enrolledAt: beginning))
+    world.store.insert(other)
+    let answer = try await world.merge(
+      world.session(of: "account-y", secondFactor: "phone"), world.session(of: "account-z", secondFactor: "totp"))
+    let ids = world.store.state("account-y")?.factors.map(\.id) ?? []
+    #expect(answer.conflicts.isEmpty && ids.count == 6 && !ids.contains("codes"))
+  }
+
+  @Test(arguments: [
+    (MergeKeep(field: "oidc.corp", accountID: "account-y"), "keep.field"),
+    (MergeKeep(field: "nothing", accountID: "account-y"), "keep.field"),
+    (MergeKeep(field: "phone", accountID: "account-x"), "keep.from_account_id"),
+  ])
+  func `a word on what is no conflict, or for a third account, is refused`(_ wrong: MergeKeep, _ field: String)
+    async throws
+  {
+    let (survivor, other) = try pair()
+    #expect(await refused(.invalidField) { try await world.merge(survivor, other, keep: [wrong]) }?.field == field)
+  }
+
+  @Test func `two words on one conflict are refused`() async throws {
+    let (survivor, other) = try pair()
+    let twice = [MergeKeep(field: "phone", accountID: "account-y"), MergeKeep(field: "phone", accountID: "account-z")]
+    await refused(.invalidField) { try await world.merge(survivor, other, keep: twice) }
+  }
+}
+
+struct `Merge, who may` {
+  let world = World()
+
+  func pair() throws -> (SessionGrant, SessionGrant) {
+    try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+  }
+
+  @Test func `only an identified caller with the right`() async throws {
+    let (survivor, other) = try pair()
+    await refused(.callerNotAllowed) { try await world.merge(survivor, other, world.call()) }
+    let unidentified = CallFacts(
+      caller: CallerName("x"), mayFetchByEmail: true, mayMerge: true, callerIdentified: false, audiences: ["app"])
+    await refused(.callerNotAllowed) { try await world.merge(survivor, other, unidentified) }
+  }
+
+  @Test func `check 30: the login of either that is too old is named, and the window closes exactly`() async throws {
+    let world = World { $0.recentLoginWindowsMillis = [.merge: 60_000] }
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "account-z", identities: [google("g-2")]))
+    let (old, otherOld) = (try world.session(of: "account-y"), try world.session(of: "account-z"))
+    world.clock.advance(millis: 60_000)
+    let (fresh, otherFresh) = (try world.session(of: "account-y"), try world.session(of: "account-z"))
+    let before = world.store.contents
+    let survivor = await refused(.requiresRecentLogin) { try await world.merge(old, otherFresh) }
+    #expect(survivor?.field == "survivor_id_token")
+    #expect(survivor?.metadata == ["max_age_seconds": "60", "methods": "password"])
+    let other = await refused(.requiresRecentLogin) { try await world.merge(fresh, otherOld) }
+    #expect(other?.field == "other_id_token" && other?.metadata["methods"] == "google.com")
+    #expect(world.store.contents == before)
+    world.clock.advance(millis: -1)
+    #expect(try await world.merge(old, otherOld).session != nil)
+  }
+
+  @Test func `check 91: of an anonymous account no younger login is asked for`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", anonymous: true), in: world)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    await refused(.requiresRecentLogin) { try await world.merge(survivor, other) }
+    let fresh = try world.session(of: "account-y")
+    #expect(try await world.merge(fresh, other).closedAccountID == "account-z")
+  }
+
+  @Test(arguments: ["account-y", "account-z"])
+  func `check 80: a session that did not pass its account's factor merges nothing`(_ id: String) async throws {
+    let (survivor, other) = try pair()
+    let factor = FactorRecord(id: "f", accountID: id, kind: .totp, enrolledAt: beginning)
+    world.store.edit { $0.factors.append(factor) }
+    let failure = await refused(.requiresSecondFactor) { try await world.merge(survivor, other) }
+    #expect(failure?.field == (id == "account-y" ? "survivor_id_token" : "other_id_token"))
+  }
+
+  @Test(arguments: ["account-y", "account-z"])
+  func `a disabled account on either side is refused`(_ id: String) async throws {
+    let (survivor, other) = try pair()
+    world.store.edit { $0.accounts[id]?.disabled = true }
+    let failure = await refused(.userDisabled) { try await world.merge(survivor, other) }
+    #expect(failure?.field == (id == "account-y" ? "survivor_id_token" : "other_id_token"))
+  }
+
+  @Test func `an account is not merged with itself`() async throws {
+    let (survivor, _) = try pair()
+    let again = try world.session(of: "account-y")
+    #expect(await refused(.invalidField) { try await world.merge(survivor, again) }?.field == "other_id_token")
+  }
+
+  @Test func `a token that is none, or of a session that is over, is named`() async throws {
+    let (survivor, other) = try pair()
+    var forged = other
+    forged.idToken = "forged"
+    #expect(await refused(.invalidIDToken) { try await world.merge(survivor, forged) }?.field == "other_id_token")
+    try await SignOut(world.environment)(.idToken(survivor.idToken), world.call())
+    #expect(await refused(.tokenRevoked) { try await world.merge(survivor, other) }?.field == "survivor_id_token")
+  }
+}
+
+struct `Merge, again and at once` {
+  let world = World()
+
+  @Test func `a repeat with or without its key answers the same`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    let first = try await world.merge(survivor, other, world.mergeCall(key: "k"))
+    let keyed = try await world.merge(survivor, other, world.mergeCall(key: "k"))
+    #expect(keyed.session?.sessionID == first.session?.sessionID)
+    let again = try await world.merge(survivor, other)
+    for answer in [keyed, again] {
+      #expect(answer.closedAccountID == "account-z" && answer.movedProviderIDs == ["google.com"])
+      #expect(answer.session?.account == world.store.state("account-y"))
+    }
+    #expect(world.store.contents.audit.count == 1)
+    let report = try await world.merge(survivor, other, dryRun: true)
+    #expect(report.session == nil && report.closedAccountID == "account-z")
+  }
+
+  @Test func `a repeat opens nothing for who can no longer prove the survivor`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    _ = try await world.merge(survivor, other)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    await refused(.requiresRecentLogin) { try await world.merge(survivor, other) }
+  }
+
+  @Test func `a closed id comes back neither by a custom token nor in a look-up, which names the survivor`()
+    async throws
+  {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    _ = try await world.merge(survivor, other)
+    let token = try world.tokens.mintCustomToken(
+      CustomToken(accountID: "account-z", issuedAt: world.now, expiresAt: world.now.adding(millis: 1000)))
+    await refused(.accountNotFound) {
+      try await SignIn(world.environment)(SignInRequest(credential: .customToken(token)), world.call())
+    }
+    let looked = await refused(.accountNotFound) {
+      try await world.environment.read(LookupAccount(.accountID("account-z")))
+    }
+    #expect(looked?.metadata == ["merged_into": "account-y"])
+  }
+
+  @Test(arguments: 1...20)
+  func `fifty equal merges at once are one`(_ seed: UInt64) async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    let answers = try await withThrowingTaskGroup(of: MergeAnswer.self) { group in
+      for _ in 0..<50 { group.addTask { try await world.merge(survivor, other) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(answers.allSatisfy { $0.movedProviderIDs == ["google.com"] && $0.session != nil })
+    #expect(world.store.contents.audit.map(\.event) == ["MERGED"])
+    #expect(world.store.state("account-y")?.identities.count == 1)
+  }
+
+  @Test(arguments: 1...20)
+  func `of merges in both directions at once one is done and the other is refused`(_ seed: UInt64) async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
+    let (one, two) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    let closed = await withTaskGroup(of: String?.self) { group in
+      for number in 0..<50 {
+        group.addTask {
+          let (survivor, other) = number % 2 == 0 ? (one, two) : (two, one)
+          return try? await world.merge(survivor, other).closedAccountID
+        }
+      }
+      return await group.reduce(into: Set<String?>()) { $0.insert($1) }
+    }
+    #expect(closed.compactMap(\.self).count == 1)
+    let left = world.store.contents
+    #expect(left.accounts.count == 1 && left.closedAccounts.count == 1 && left.identities.count == 1)
+  }
+
+  @Test func `what happens to either account before the commit is seen`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    let request = MergeRequest(survivorIDToken: survivor.idToken, otherIDToken: other.idToken)
+    let deleted = world.environment(interruptedBy: { store in
+      store.edit { tables in
+        tables.accounts["account-z"] = nil
+        tables.sessions[other.sessionID] = nil
+        tables.identities = [:]
+      }
+    })
+    let failure = await refused(.tokenRevoked) { try await MergeAccounts(deleted)(request, world.mergeCall()) }
+    #expect(failure?.field == "other_id_token" && world.store.contents.closedAccounts.isEmpty)
+  }
+
+  @Test func `an identity that the survivor links meanwhile is a conflict by then`() async throws {
+    let (survivor, other) = try sessions(
+      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+    let linked = world.environment(interruptedBy: { store in
+      store.edit { tables in
+        let record = IdentityRecord(assertion: google("g-1"), accountID: "account-y", linkedAt: beginning)
+        tables.identities[record.key] = record
+        tables.accounts["account-y"]?.version += 1
+      }
+    })
+    let request = MergeRequest(survivorIDToken: survivor.idToken, otherIDToken: other.idToken)
+    let answer = try await MergeAccounts(linked)(request, world.mergeCall())
+    #expect(answer.conflicts.map(\.field) == ["google.com"] && answer.session == nil)
+  }
+}

@@ -1,0 +1,208 @@
+import Store
+import Testing
+
+@testable import Identity
+
+extension World {
+  func update(
+    _ session: SessionGrant, name: String? = nil, photo: String? = nil, email: String? = nil, password: String? = nil,
+    _ call: CallFacts? = nil
+  ) async throws -> SessionGrant {
+    let request = UpdateAccountRequest(
+      idToken: session.idToken, displayName: name, photoURL: photo, email: email, newPassword: password)
+    return try await UpdateAccount(environment)(request, call ?? self.call(mayFetchByEmail: true))
+  }
+
+  /// The messages that wait to be sent, opened.
+  var letters: [OutgoingMessage] { store.contents.deliveries.compactMap(environment.message) }
+}
+
+struct `UpdateAccount, every rule` {
+  let world = World { $0.mailEnabled = true }
+  let bea = "bea@example.com"
+
+  func begin(_ world: World, _ state: AccountState? = nil) throws -> SessionGrant {
+    world.store.insert(state ?? account(.proved(ada), password: true))
+    return try world.session(of: "account-y")
+  }
+
+  @Test func `name and photo are changed at any time, and every session stays`() async throws {
+    let session = try begin(world)
+    let other = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    let grant = try await world.update(session, name: "Countess", photo: "https://x/p.png")
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.account.displayName == "Countess" && state.account.photoURL == "https://x/p.png")
+    #expect(state.account.email == ada && state.account.emailProved)
+    #expect(try world.claims(grant).name == "Countess")
+    #expect(Set(world.store.contents.openSessions(of: "account-y").map(\.id))
+      == [session.sessionID, other.sessionID, grant.sessionID])
+    #expect(world.letters.isEmpty)
+  }
+
+  @Test func `a name is taken away by an empty one`() async throws {
+    let session = try begin(world, account(.proved(ada), password: true) { $0.displayName = "Ada" })
+    _ = try await world.update(session, name: "")
+    #expect(world.store.state("account-y")?.account.displayName == "")
+  }
+
+  @Test func `check 84: a new password ends every other session, goes on in a new one and is told`() async throws {
+    let session = try begin(world)
+    let other = try world.session(of: "account-y")
+    let grant = try await world.update(session, password: "a longer secret")
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:a longer secret")
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "password_changed")
+    #expect(try world.claims(grant).authTime == world.claims(session).authTime)
+    #expect(world.letters.map(\.kind) == [.passwordChanged] && world.letters[0].recipient == .email(ada))
+    #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_CHANGED"])
+    await refused(.tokenRevoked) { try await world.update(session, name: "late") }
+  }
+
+  @Test func `an account that had no password gets one for its address, and none without an address`() async throws {
+    let session = try begin(world, account(.proved(ada), identities: [google()]))
+    _ = try await world.update(session, password: "a longer secret")
+    #expect(world.store.state("account-y")?.account.passwordSetAt == world.now)
+    world.store.insert(account(id: "account-z", identities: [google("g-2", email: nil)]))
+    let nameless = try world.session(of: "account-z")
+    let failure = await refused(.invalidField) { try await world.update(nameless, password: "a longer secret") }
+    #expect(failure?.field == "new_password")
+  }
+
+  @Test func `check 103: a weak password is refused before anything is written`() async throws {
+    let session = try begin(world)
+    let before = world.store.contents
+    #expect(await refused(.weakPassword) { try await world.update(session, password: "seven77") }?.field
+      == "new_password")
+    await refused(.weakPassword) { try await world.update(session, password: "password1") }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `checks 84 and 109: a new address is unproved, codes die, sessions end, both addresses are told`()
+    async throws
+  {
+    let session = try begin(world)
+    let other = try world.session(of: "account-y")
+    _ = world.hold(corp(), for: "account-y")
+    let grant = try await world.update(session, email: bea)
+    let state = try #require(world.store.state("account-y")?.account)
+    #expect(state.email == bea && !state.emailProved && state.emailSource == "password")
+    #expect(world.store.contents.pendings.isEmpty)
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "email_changed")
+    #expect(try !world.claims(grant).emailVerified)
+    #expect(world.letters.map(\.kind) == [.emailChanged, .emailChanged])
+    #expect(Set(world.letters.map(\.recipient)) == [.email(ada), .email(bea)])
+    #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED"])
+  }
+
+  @Test func `check 109: no part of a change can say that an address is proved`() async throws {
+    let session = try begin(world, account(.unproved(ada), password: true))
+    _ = try await world.update(session, name: "Ada", email: ada)
+    #expect(world.store.state("account-y")?.account.emailProved == false)
+    _ = try await world.update(session, email: bea)
+    #expect(world.store.state("account-y")?.account.emailProved == false)
+  }
+
+  @Test func `the account's own address again changes nothing of its proof and asks for no login`() async throws {
+    let session = try begin(world)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    _ = try await world.update(session, email: ada)
+    #expect(world.store.state("account-y")?.account.emailProved == true && world.letters.isEmpty)
+    #expect(world.store.contents.sessions[session.sessionID]?.closedAt == nil)
+  }
+
+  @Test func `a taken address is refused, and nothing is written`() async throws {
+    let session = try begin(world)
+    world.store.insert(account(id: "account-z", .unproved(bea)))
+    let before = world.store.contents
+    await refused(.emailAlreadyInUse) { try await world.update(session, email: bea) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `check 36: under enumeration protection a taken and a free address are the same refusal`() async throws {
+    let session = try begin(world)
+    world.store.insert(account(id: "account-z", .unproved(bea)))
+    let taken = await refused(.operationNotAllowed) { try await world.update(session, email: bea, world.call()) }
+    let free = await refused(.operationNotAllowed) {
+      try await world.update(session, email: "cy@example.com", world.call())
+    }
+    #expect(taken == free && taken?.hint.contains("SendEmailChange") == true)
+  }
+
+  @Test func `without enumeration protection every caller may change the address`() async throws {
+    let world = World { $0.emailEnumerationProtection = false }
+    let session = try begin(world)
+    _ = try await world.update(session, email: bea, world.call())
+    #expect(world.store.state("account-y")?.account.email == bea)
+  }
+
+  @Test func `a mailed link as the only way in keeps its proved address`() async throws {
+    let world = World { $0.emailLinkEnabled = true }
+    let session = try begin(world, account(.proved(ada), emailLink: true))
+    await refused(.lastSignInMethod) { try await world.update(session, email: bea) }
+  }
+
+  @Test func `an anonymous account gets its first way in by Link`() async throws {
+    let session = try begin(world, account(anonymous: true))
+    await refused(.operationNotAllowed) { try await world.update(session, email: bea) }
+    await refused(.operationNotAllowed) { try await world.update(session, password: "a longer secret") }
+    _ = try await world.update(session, name: "Somebody")
+    #expect(world.store.state("account-y")?.account.displayName == "Somebody")
+  }
+
+  @Test func `check 90: each window closes exactly, with its age and the account's own methods`() async throws {
+    let world = World {
+      $0.recentLoginWindowsMillis = [.changePassword: 60_000, .changeEmail: 120_000]
+    }
+    let session = try begin(world)
+    world.clock.advance(millis: 59_999)
+    let grant = try await world.update(session, password: "a longer secret")
+    world.clock.advance(millis: 1)
+    let old = await refused(.requiresRecentLogin) { try await world.update(grant, password: "another secret") }
+    #expect(old?.metadata == ["max_age_seconds": "60", "methods": "password"])
+    world.clock.advance(millis: 59_999)
+    let changed = try await world.update(grant, email: bea)
+    world.clock.advance(millis: 1)
+    #expect(
+      await refused(.requiresRecentLogin) { try await world.update(changed, email: ada) }?.metadata["max_age_seconds"]
+        == "120")
+  }
+
+  @Test func `check 80: a session that did not pass the account's factor changes neither address nor password`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    await refused(.requiresSecondFactor) { try await world.update(session, email: bea) }
+    await refused(.requiresSecondFactor) { try await world.update(session, password: "a longer secret") }
+    let passed = try world.session(of: "account-y", secondFactor: "totp")
+    let grant = try await world.update(passed, password: "a longer secret")
+    #expect(try world.claims(grant).signInSecondFactor == "totp")
+  }
+
+  @Test func `check 34: the same key changes once and answers with the same session`() async throws {
+    let session = try begin(world)
+    let call = { world.call(key: "k", mayFetchByEmail: true) }
+    let first = try await world.update(session, password: "a longer secret", call())
+    let again = try await world.update(session, password: "a longer secret", call())
+    #expect(first.sessionID == again.sessionID && world.letters.count == 1)
+  }
+
+  @Test(arguments: 1...20)
+  func `of fifty that take one address at once exactly one gets it`(_ seed: UInt64) async throws {
+    let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
+    let sessions = try (0..<50).map { number in
+      world.store.insert(account(id: "a\(number)", .unproved("\(number)@example.com"), password: true))
+      return try world.session(of: "a\(number)")
+    }
+    let changed = await withTaskGroup(of: Bool.self) { group in
+      for session in sessions {
+        group.addTask { (try? await world.update(session, email: "one@example.com")) != nil }
+      }
+      return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(changed == 1)
+    #expect(world.store.contents.accounts.values.count { $0.email == "one@example.com" } == 1)
+  }
+}

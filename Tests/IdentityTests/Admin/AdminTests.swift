@@ -1,0 +1,173 @@
+import Store
+import Testing
+
+@testable import Identity
+
+struct `What an administrator does to an account` {
+  let world = World()
+
+  init() { world.store.insert(account(.proved(ada), password: true)) }
+
+  private var stored: AccountRecord? { world.store.state("account-y")?.account }
+
+  @discardableResult
+  func setDisabled(_ disabled: Bool, _ id: String = "account-y") async throws -> AccountState {
+    try await SetDisabled(world.environment)(accountID: id, disabled: disabled, world.call())
+  }
+
+  @discardableResult
+  func setClaims(_ json: String, _ id: String = "account-y") async throws -> AccountState {
+    try await SetCustomClaims(world.environment)(accountID: id, claimsJSON: json, world.call())
+  }
+
+  func revoke(_ id: String = "account-y") async throws -> Int {
+    try await RevokeSessions(world.environment)(accountID: id, world.call())
+  }
+
+  @Test func `shutting an account ends every session in the same change and is remembered`() async throws {
+    _ = try world.session(of: "account-y")
+    _ = try world.session(of: "account-y")
+    let state = try await setDisabled(true)
+    #expect(state == world.store.state("account-y") && state.account.disabled && state.account.version == 2)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    #expect(world.store.contents.sessions.values.allSatisfy { $0.closedReason == "disabled" })
+    #expect(world.store.contents.events(of: "account-y") == ["DISABLED"])
+    await refused(.userDisabled) { try await world.signIn(rightPassword) }
+  }
+
+  @Test func `opening it again lets its person in, but nobody who held a custom token from before`() async throws {
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    world.clock.advance(millis: 1_000)
+    try await setDisabled(true)
+    world.clock.advance(millis: 1_000)
+    #expect(try await !setDisabled(false).account.disabled)
+    #expect(world.store.contents.events(of: "account-y") == ["DISABLED", "ENABLED"])
+    _ = try await world.signIn(rightPassword).grant
+    await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
+  }
+
+  @Test(arguments: [true, false])
+  func `what is so already writes nothing`(disabled: Bool) async throws {
+    try await setDisabled(disabled)
+    let before = world.store.contents
+    try await setDisabled(disabled)
+    #expect(world.store.contents == before)
+    try await setClaims("")
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `claims are replaced whole, taken away by nothing, and said by the next tokens`() async throws {
+    #expect(try await setClaims(#"{"role":"editor"}"#).account.customClaimsJSON == #"{"role":"editor"}"#)
+    let grant = try await world.signIn(rightPassword).grant
+    #expect(try world.claims(grant).customClaimsJSON == #"{"role":"editor"}"#)
+    try await setClaims(#"{"plan":"gold"}"#)
+    #expect(stored?.customClaimsJSON == #"{"plan":"gold"}"#)
+    try await setClaims("")
+    #expect(stored?.customClaimsJSON == "")
+    let events = world.store.contents.events(of: "account-y")
+    #expect(events == ["CUSTOM_CLAIMS_CHANGED", "CUSTOM_CLAIMS_CHANGED", "CUSTOM_CLAIMS_CHANGED"])
+    let changes = world.store.contents.audit.filter { $0.event == "CUSTOM_CLAIMS_CHANGED" }
+    #expect(changes.allSatisfy { $0.detailsJSON == "{}" }, "claims may be nobody else's business")
+  }
+
+  @Test func `reserved and too many claims are refused and nothing is written`() async throws {
+    let before = world.store.contents
+    #expect(await refused(.forbiddenClaim) { try await setClaims(#"{"sub":"x"}"#) }?.field == "claims_json")
+    await refused(.claimsTooLarge) { try await setClaims("{\"a\":\"" + String(repeating: "x", count: 1_000) + "\"}") }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `revoking closes what is open, counts it, and refuses custom tokens from before`() async throws {
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    _ = try world.session(of: "account-y")
+    _ = try world.session(of: "account-y")
+    world.clock.advance(millis: 1_000)
+    #expect(try await revoke() == 2)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    #expect(stored?.tokensValidAfter == world.now)
+    await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
+    #expect(try await revoke() == 0)
+    #expect(world.store.contents.events(of: "account-y") == ["SESSIONS_REVOKED", "SESSIONS_REVOKED"])
+    #expect(world.store.contents.audit.map(\.detailsJSON) == [#"{"closed":"2"}"#, #"{"closed":"0"}"#])
+    _ = try await world.signIn(rightPassword).grant
+  }
+
+  @Test func `an expired session is not counted`() async throws {
+    _ = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.sessionIdleMillis)
+    #expect(try await revoke() == 0)
+  }
+
+  @Test func `an account that is not there is not found`() async throws {
+    let before = world.store.contents
+    await refused(.accountNotFound) { try await setDisabled(true, "nobody") }
+    await refused(.accountNotFound) { try await setClaims("{}", "nobody") }
+    await refused(.accountNotFound) { try await revoke("nobody") }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `a change that comes between is kept, and the decision is taken again on it`() async throws {
+    let environment = world.environment { store in
+      store.edit {
+        $0.accounts["account-y"]?.displayName = "Countess"
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    _ = try await SetDisabled(environment)(accountID: "account-y", disabled: true, world.call())
+    #expect(stored?.displayName == "Countess" && stored?.disabled == true && stored?.version == 3)
+  }
+}
+
+struct `Pages of accounts` {
+  let world = World()
+
+  func page(_ token: String = "", _ size: Int = 2) async throws -> AccountPage {
+    try await world.environment.read(try ListAccounts(pageToken: token, accountsMax: size))
+  }
+
+  func ids(_ page: AccountPage) -> [String] { page.accounts.map(\.account.id) }
+
+  @Test func `they follow each other by their tokens, and the last has none`() async throws {
+    for id in ["c", "a", "e", "b", "d"] { world.store.insert(account(id: id)) }
+    let first = try await page()
+    let second = try await page(try #require(first.nextToken))
+    let third = try await page(try #require(second.nextToken))
+    #expect([first, second, third].map(ids) == [["a", "b"], ["c", "d"], ["e"]] && third.nextToken == nil)
+  }
+
+  @Test func `the last page may be full, and no page follows it`() async throws {
+    for id in ["a", "b"] { world.store.insert(account(id: id)) }
+    #expect(try await page().nextToken == nil)
+    #expect(try await page("", 1).nextToken != nil)
+  }
+
+  @Test func `who goes between two pages takes nobody along, and who comes is on the page of his id`() async throws {
+    for id in ["b", "d", "f"] { world.store.insert(account(id: id)) }
+    let token = try #require(try await page().nextToken)
+    world.store.edit {
+      $0.accounts["d"] = nil
+      $0.accounts["a"] = AccountRecord(id: "a", createdAt: beginning)
+      $0.accounts["e"] = AccountRecord(id: "e", createdAt: beginning)
+    }
+    #expect(try await ids(page(token)) == ["e", "f"])
+  }
+
+  @Test func `a page ends before it is too large, with one account at least`() async throws {
+    for id in ["a", "b", "c"] {
+      world.store.insert(
+        account(id: id) { $0.photoURL = String(repeating: "x", count: ListAccounts.pageBytesMax * 2 / 5) })
+    }
+    #expect(try await ids(page("", 3)) == ["a", "b"])
+    world.store.edit { $0.accounts["a"]?.photoURL = String(repeating: "x", count: ListAccounts.pageBytesMax + 1) }
+    #expect(try await ids(page("", 3)) == ["a"])
+  }
+
+  @Test func `no accounts are one empty page`() async throws {
+    #expect(try await page() == AccountPage(accounts: [], nextToken: nil))
+  }
+
+  @Test(arguments: ["x", "AA", "AQ", "AQEB", "AWE=", "AmE"])
+  func `a text that is no token of ours is refused`(token: String) async throws {
+    #expect(await refused(.invalidField) { try await page(token) }?.field == "page_token")
+  }
+}

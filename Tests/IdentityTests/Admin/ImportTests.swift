@@ -1,0 +1,312 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// A row with everything that a former service may know of somebody.
+private func fullRow(_ id: String? = "imported-1") -> ImportRow {
+  var row = ImportRow()
+  row.id = id
+  row.email = ada
+  row.emailVerified = true
+  row.phoneNumber = "+441632960961"
+  row.displayName = "Ada"
+  row.photoURL = "https://example.com/ada.png"
+  row.passwordHash = "old:correct horse"
+  row.createdAt = beginning
+  row.lastSignInAt = beginning.adding(millis: 5_000)
+  row.customClaimsJSON = #"{"role":"editor"}"#
+  row.identities = [
+    ImportRow.Identity(
+      key: IdentityKey(providerID: "google.com", subject: "g-1"), email: ada, displayName: "Ada G",
+      photoURL: "https://example.com/g.png")
+  ]
+  row.phoneFactors = [
+    ImportRow.PhoneFactor(id: "mfa-1", phoneNumber: "+441632960962", displayName: "mine", enrolledAt: beginning)
+  ]
+  return row
+}
+
+/// What is wrong with a row, and the field that is to be named.
+private struct RowEdit: Sendable {
+  let field: String
+  let edit: @Sendable (inout ImportRow) -> Void
+
+  init(_ field: String, _ edit: @escaping @Sendable (inout ImportRow) -> Void) {
+    self.field = field
+    self.edit = edit
+  }
+}
+
+private func decide(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()) -> ImportDecision.Outcome {
+  ImportDecision(
+    row: row, now: Timestamp(millis: 1_800_000_000_000), newID: "new-id", newFactorID: { "new-factor" }
+  ).decide(owners)
+}
+
+private func made(_ row: ImportRow) throws -> AccountState {
+  guard case .insert(let state) = decide(row) else { throw UnexpectedAnswer(text: "\(decide(row))") }
+  return state
+}
+
+private func refusal(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()) -> Failure? {
+  if case .refuse(let failure) = decide(row, owners) { failure } else { nil }
+}
+
+struct `A row of an import` {
+  @Test func `becomes an account with all that it says, whose address an administrator vouches for`() throws {
+    let state = try made(fullRow())
+    let account = state.account
+    #expect(account.id == "imported-1" && account.email == ada && account.emailProof == .administrator)
+    #expect(account.emailSource == "password" && account.phoneNumber == "+441632960961" && account.madeByAdministrator)
+    #expect(account.displayName == "Ada" && account.photoURL == "https://example.com/ada.png" && !account.anonymous)
+    #expect(account.passwordHash == "old:correct horse" && account.passwordSetAt == beginning)
+    #expect(account.createdAt == beginning && account.lastSignInAt == beginning.adding(millis: 5_000))
+    #expect(account.customClaimsJSON == #"{"role":"editor"}"# && !account.disabled && account.tokensValidAfter == nil)
+    #expect(state.factors.map(\.id) == ["mfa-1"] && state.factors.first?.kind == .phone)
+    #expect(state.factors.first?.phoneNumber == "+441632960962" && state.factors.first?.enrolledAt == beginning)
+  }
+
+  @Test func `its identities vouch for no address, whatever the former service believed of them`() throws {
+    let identity = try #require(try made(fullRow()).identities.first)
+    #expect(identity.key == IdentityKey(providerID: "google.com", subject: "g-1") && identity.accountID == "imported-1")
+    #expect(identity.email == ada && identity.tier == .unverified && identity.displayName == "Ada G")
+  }
+
+  @Test func `check 109: an address is proved by an administrator's word only, and not without it`() throws {
+    var row = fullRow()
+    row.emailVerified = false
+    #expect(try made(row).account.emailProof == nil)
+    row.email = nil
+    row.passwordHash = nil
+    row.emailVerified = true
+    #expect(try made(row).account.emailProof == nil, "no address is none to be proved")
+  }
+
+  @Test func `without an id it gets a new one, and today is when it was made`() throws {
+    var row = ImportRow()
+    row.email = ada
+    let account = try made(row).account
+    #expect(account.id == "new-id" && account.createdAt.millis == 1_800_000_000_000 && account.passwordSetAt == nil)
+    #expect(account.emailSource == nil)
+  }
+
+  @Test func `the address is its provider's to take along where there is no password`() throws {
+    var row = fullRow()
+    row.passwordHash = nil
+    #expect(try made(row).account.emailSource == "google.com")
+    row.identities[0].email = "other@example.com"
+    #expect(try made(row).account.emailSource == nil)
+  }
+
+  @Test(arguments: [
+    RowEdit("account_id") { $0.id = "with blank s" },
+    RowEdit("account_id") { $0.id = String(repeating: "x", count: 129) },
+    RowEdit("email") { $0.email = nil }, RowEdit("created_at") { $0.createdAt = Timestamp(millis: 1_800_000_000_001) },
+    RowEdit("created_at") { $0.createdAt = Timestamp(millis: -1) },
+    RowEdit("last_sign_in_at") { $0.lastSignInAt = Timestamp(millis: 1_800_000_000_001) },
+    RowEdit("phone_factors") { $0.phoneFactors += $0.phoneFactors },
+    RowEdit("phone_factors") { row in
+      row.phoneFactors = (0..<6).map {
+        ImportRow.PhoneFactor(id: "f\($0)", phoneNumber: "+44163296096\($0)", displayName: "", enrolledAt: nil)
+      }
+    },
+  ])
+  fileprivate func `in error names its field`(wrong: RowEdit) {
+    var row = fullRow()
+    wrong.edit(&row)
+    let failure = refusal(row)
+    #expect(failure?.reason == .invalidField && failure?.field == wrong.field)
+  }
+
+  @Test func `keeps an id of 128 printable characters`() throws {
+    let id = String(repeating: "~", count: 128)
+    #expect(try made(fullRow(id)).account.id == id)
+  }
+}
+
+struct `A row of an import meets what is there` {
+  let there: AccountState
+
+  init() throws { there = try made(fullRow()) }
+
+  private func owners(_ edit: (inout ImportDecision.Owners) -> Void) -> ImportDecision.Owners {
+    var owners = ImportDecision.Owners()
+    edit(&owners)
+    return owners
+  }
+
+  private var all: ImportDecision.Owners {
+    owners {
+      $0.account = there
+      $0.emailOwner = there
+      $0.phoneOwner = there
+      $0.identityOwners[IdentityKey(providerID: "google.com", subject: "g-1")] = there
+    }
+  }
+
+  @Test func `an account exactly as it says is unchanged`() { #expect(decide(fullRow(), all) == .unchanged) }
+
+  @Test func `a row without an id knows its account by the other names`() {
+    #expect(decide(fullRow(nil), all) == .unchanged)
+    var row = fullRow(nil)
+    row.displayName = "Somebody else"
+    #expect(refusal(row, all)?.reason == .emailAlreadyInUse)
+  }
+
+  @Test func `who has signed in since, and got a hash of ours by it, is as the row says`() {
+    var signedIn = there
+    signedIn.account.lastSignInAt = Timestamp(millis: 1_790_000_000_000)
+    signedIn.account.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"
+    signedIn.account.version = 7
+    #expect(decide(fullRow(), owners { $0.account = signedIn }) == .unchanged)
+  }
+
+  @Test func `an account of its id that differs is left alone`() {
+    func isLeftAlone(_ edit: (inout AccountState) -> Void) -> Bool {
+      var other = there
+      edit(&other)
+      let failure = refusal(fullRow(), owners { $0.account = other })
+      return failure?.reason == .invalidField && failure?.field == "account_id"
+    }
+    #expect(isLeftAlone { $0.account.displayName = "Else" })
+    #expect(isLeftAlone { $0.account.email = "else@example.com" })
+    #expect(isLeftAlone { $0.account.disabled = true })
+    #expect(isLeftAlone { $0.account.passwordHash = "another" })
+    #expect(isLeftAlone { $0.account.customClaimsJSON = "" })
+    #expect(isLeftAlone { $0.account.lastSignInAt = nil })
+    #expect(isLeftAlone { $0.account.emailProof = nil })
+    #expect(isLeftAlone { $0.identities = [] })
+    #expect(isLeftAlone { $0.factors = [] })
+  }
+
+  @Test func `an address, a number and an identity of another account are named`() {
+    let email = refusal(fullRow("other"), owners { $0.emailOwner = there })
+    #expect(email?.reason == .emailAlreadyInUse && email?.field == "email")
+    let phone = refusal(fullRow("other"), owners { $0.phoneOwner = there })
+    #expect(phone?.reason == .providerAlreadyLinked && phone?.field == "phone_number")
+    let key = IdentityKey(providerID: "google.com", subject: "g-1")
+    let identity = refusal(fullRow("other"), owners { $0.identityOwners[key] = there })
+    #expect(identity?.reason == .providerAlreadyLinked && identity?.field == "providers")
+  }
+}
+
+struct `A batch of an import` {
+  let world = World()
+
+  private func row(_ number: Int, _ edit: (inout ImportRow) -> Void = { _ in }) -> ImportRow {
+    var row = ImportRow()
+    row.id = "id-\(number)"
+    row.email = "person\(number)@example.com"
+    row.passwordHash = "old:correct horse"
+    edit(&row)
+    return row
+  }
+
+  private func importing(
+    _ rows: [ImportRow], dryRun: Bool = false, _ environment: Environment? = nil
+  ) async throws -> [ImportVerdict] {
+    try await ImportAccounts(environment ?? world.environment, world.call())(rows, dryRun: dryRun)
+  }
+
+  private func reasons(_ verdicts: [ImportVerdict]) -> [String] {
+    verdicts.map { verdict in
+      if case .refused(let failure) = verdict { failure.field ?? failure.reason.rawValue } else { "\(verdict)" }
+    }
+  }
+
+  @Test(arguments: [1, 49, 50, 51, 120])
+  func `is taken over whole, and each account is remembered`(count: Int) async throws {
+    let verdicts = try await importing((0..<count).map { row($0) })
+    #expect(verdicts == [ImportVerdict](repeating: .imported, count: count))
+    #expect(world.store.contents.accounts.count == count && world.store.contents.audit.count == count)
+    #expect(world.store.contents.events(of: "id-0") == ["ACCOUNT_IMPORTED"])
+  }
+
+  @Test func `a row in error spoils no other, and of two with one name the first is taken`() async throws {
+    let identity = ImportRow.Identity(
+      key: IdentityKey(providerID: "google.com", subject: "g"), email: nil, displayName: "", photoURL: "")
+    let verdicts = try await importing([
+      row(0), row(1) { $0.id = "id-0" }, row(2) { $0.email = "person0@example.com" },
+      row(3) { $0.phoneNumber = "+491" }, row(4) { $0.phoneNumber = "+491" },
+      row(5) { $0.identities = [identity] }, row(6) { $0.identities = [identity] },
+      row(7) { $0.identities = [identity, identity] }, row(8) { $0.id = "not one" }, row(9),
+    ])
+    #expect(
+      reasons(verdicts) == [
+        "imported", "account_id", "email", "imported", "phone_number", "imported", "providers", "providers",
+        "account_id", "imported",
+      ])
+    #expect(Set(world.store.contents.accounts.keys) == ["id-0", "id-3", "id-5", "id-9"])
+  }
+
+  @Test func `a dry run says the same and writes nothing`() async throws {
+    world.store.insert(account(.unproved("person1@example.com")))
+    let before = world.store.contents
+    let rows = [row(0), row(1), row(2)]
+    let dry = try await importing(rows, dryRun: true)
+    #expect(reasons(dry) == ["imported", "email", "imported"] && world.store.contents == before)
+    #expect(try await importing(rows) == dry)
+  }
+
+  @Test func `running again changes nothing, and takes what was left`() async throws {
+    _ = try await importing((0..<60).map { row($0) })
+    let before = world.store.contents
+    let again = try await importing((0..<61).map { row($0) })
+    #expect(again.prefix(60).allSatisfy { $0 == .unchanged } && again.last == .imported)
+    #expect(world.store.contents.accounts.count == 61 && world.store.contents.audit.count == before.audit.count + 1)
+  }
+
+  @Test func `an address that is taken meanwhile costs its row and no other`() async throws {
+    let environment = world.environment { store in
+      store.insert(account(.unproved("person1@example.com")))
+    }
+    let verdicts = try await importing((0..<3).map { row($0) }, environment)
+    #expect(reasons(verdicts) == ["imported", "email", "imported"])
+    #expect(Set(world.store.contents.accounts.keys) == ["id-0", "account-y", "id-2"])
+  }
+
+  @Test func `its people sign in by their old passwords, whose hashes are replaced by it`() async throws {
+    _ = try await importing([row(0)])
+    let credential = Credential.password(email: "person0@example.com", password: "correct horse")
+    _ = try await world.signIn(credential).grant
+    #expect(world.store.state("id-0")?.account.passwordHash == "hash:correct horse")
+    _ = try await world.signIn(credential).grant
+  }
+
+  @Test func `a former service's key is kept once, sealed, under a name that is always the same`() async throws {
+    let importing = ImportAccounts(world.environment, world.call())
+    let bytes: [UInt8] = [1, 2, 3, 4]
+    let id = ImportAccounts.keyID(bytes, world.cryptography)
+    #expect(id == ImportAccounts.keyID(bytes, world.cryptography) && id.utf8.count == 22)
+    #expect(id != ImportAccounts.keyID([1], world.cryptography))
+    try await importing.keep(ImportKey(id: id, bytes: bytes))
+    let kept = try #require(world.store.contents.importKeys[id])
+    #expect(!kept.sealedKey.contains(bytes))
+    #expect(world.cryptography.open(kept.sealedKey, context: ImportAccounts.context(ofKey: id)) == bytes)
+    #expect(world.cryptography.open(kept.sealedKey, context: ImportAccounts.context(ofKey: "other")) == nil)
+    world.clock.advance(millis: 1_000)
+    try await importing.keep(ImportKey(id: id, bytes: bytes))
+    #expect(world.store.contents.importKeys == [id: kept])
+  }
+}
+
+struct `An export` {
+  let world = World()
+
+  @Test func `has every account once, and remembers who took the hashes along`() async throws {
+    for number in 0..<250 { world.store.insert(account(id: "id-\(number)")) }
+    for (includesSecrets, events) in [(false, []), (true, ["ACCOUNTS_EXPORTED"])] {
+      let export = ExportAccounts(world.environment, world.call(), includesSecrets: includesSecrets)
+      var (ids, after, isOver) = ([String](), nil as String?, false)
+      while !isOver {
+        let page = try await export.page(after: after)
+        ids += page.accounts.map(\.account.id)
+        after = page.accounts.last?.account.id
+        isOver = page.nextToken == nil
+      }
+      #expect(ids == world.store.contents.accounts.keys.sorted())
+      #expect(world.store.contents.audit.map(\.event) == events)
+    }
+  }
+}

@@ -1,0 +1,244 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// What has become of records, policy and sessions between the first factor and the second.
+struct `Decided again after the second factor` {
+  let world = World()
+
+  // MARK: signing in
+
+  @Test func `a password that was changed or taken away meanwhile signs nobody in`() async throws {
+    world.insertPerson()
+    let before = account(.proved(ada), password: true).account
+    var (without, changed, moved) = (before, before, before)
+    without.passwordHash = nil
+    changed.passwordHash = "hash:new"
+    changed.passwordSetAt = world.now
+    moved.email = "new@example.com"
+    for after in [without, changed, moved] {
+      world.store.edit { $0.accounts["account-y"] = before }
+      let required = try await world.signIn(rightPassword).required
+      world.store.edit { $0.accounts["account-y"] = after }
+      await refused(.invalidLoginCredentials) { try await world.finish(required) }
+    }
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+  }
+
+  @Test func `a password hashed the old way is hashed anew once the factor has passed`() async throws {
+    world.insertPerson { $0.passwordHash = "old:correct horse" }
+    let required = try await world.signIn(rightPassword).required
+    #expect(world.store.state("account-y")?.account.passwordHash == "old:correct horse")
+    _ = try await world.finish(required).grant
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
+  }
+
+  @Test func `a way in that was switched off meanwhile opens nothing`() async throws {
+    world.insertPerson()
+    let rows = [try await world.signIn(rightPassword).required, try await world.signIn(google()).required]
+    var later = world
+    later.policy.passwordEnabled = false
+    later.policy.enabledProviderIDs = []
+    for row in rows { await refused(.operationNotAllowed) { try await later.finish(row) } }
+  }
+
+  @Test func `an identity that was unlinked meanwhile is the conflict that it would be now`() async throws {
+    world.insertPerson()
+    let required = try await world.signIn(google()).required
+    world.store.edit { $0.identities = [:] }
+    let exists = try await world.finish(required).exists
+    #expect(exists.email == ada && exists.methods == ["password"])
+    let row = try #require(try world.row(exists.handle))
+    #expect(row.purpose == .link && row.accountID == "account-y")
+    await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
+    let again = try await world.signIn(rightPassword, pendingToken: exists.handle).required
+    await refused(.invalidCode) { try await world.finish(again) }
+    #expect(try await world.finish(again, "factor-totp", world.totpCode(1)).grant.account.identities.count == 1)
+  }
+
+  @Test func `an identity that became another account's signs nobody in, with a factor there or without`()
+    async throws
+  {
+    for kinds in [[], [FactorKind.totp]] {
+      let world = World()
+      world.insertPerson()
+      let required = try await world.signIn(google()).required
+      world.store.edit { $0.identities = [:] }
+      world.store.insert(account(id: "other", identities: [google()], factors: kinds))
+      await refused(.pendingCredentialMismatch) { try await world.finish(required) }
+      #expect(world.store.contents.openSessions(of: "other").isEmpty)
+    }
+  }
+
+  @Test func `an account that is nobody's any more is not made anew by a held identity`() async throws {
+    world.insertPerson()
+    let required = try await world.signIn(google()).required
+    world.store.edit {
+      $0.identities = [:]
+      $0.accounts["account-y"]?.email = nil
+    }
+    await refused(.pendingCredentialMismatch) { try await world.finish(required) }
+    #expect(world.store.contents.accounts.count == 1)
+  }
+
+  @Test func `a custom token counts as the first factor only, and not once the account was marked against it`()
+    async throws
+  {
+    world.insertPerson()
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let first = try await world.signIn(.customToken(token)).required
+    #expect(try world.claims(try await world.finish(first).grant).methods == ["custom", "otp", "mfa"])
+    let second = try await world.signIn(.customToken(token)).required
+    world.clock.advance(millis: 1_000)
+    world.store.edit { [now = world.now] in $0.accounts["account-y"]?.tokensValidAfter = now }
+    await refused(.invalidCustomToken) { try await world.finish(second, "factor-totp", world.totpCode(1)) }
+  }
+
+  @Test func `a token that is good once is spent by the finish, and by one finish`() async throws {
+    world.insertPerson()
+    let token = Credential.providerToken(
+      world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
+    let rows = [try await world.signIn(token).required, try await world.signIn(token).required]
+    #expect(world.store.contents.spent.isEmpty)
+    _ = try await world.finish(rows[0]).grant
+    #expect(world.store.contents.spent.count == 1)
+    await refused(.missingOrInvalidNonce) { try await world.finish(rows[1], "factor-totp", world.totpCode(1)) }
+  }
+
+  // MARK: completing a conflict
+
+  @Test func `check 19: the held identity is linked once the factor has passed, and its row is completed`()
+    async throws
+  {
+    world.insertPerson()
+    let exists = try await world.signIn(corp()).exists
+    let required = try await world.signIn(rightPassword, pendingToken: exists.handle).required
+    #expect(world.store.contents.identities.count == 1)
+    let grant = try await world.finish(required).grant
+    #expect(grant.account.identities.map(\.key.providerID) == ["google.com", "oidc.corp"])
+    #expect(grant.userInfo?.providerID == "oidc.corp")
+    #expect(try world.row(exists.handle)?.completedSessionID == grant.sessionID)
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+  }
+
+  @Test func `a row that was completed or has expired meanwhile links nothing and opens nothing`() async throws {
+    world.insertPerson()
+    let exists = try await world.signIn(corp()).exists
+    let rows = [
+      try await world.signIn(rightPassword, pendingToken: exists.handle).required,
+      try await world.signIn(google(), pendingToken: exists.handle).required,
+    ]
+    _ = try await world.finish(rows[0]).grant
+    await refused(.pendingCredentialUsed) { try await world.finish(rows[1], "factor-totp", world.totpCode(1)) }
+    #expect(world.store.contents.openSessions(of: "account-y").count == 1)
+  }
+
+  @Test func `a credential in use signs in to its owner, and is spent by it`() async throws {
+    world.insertPerson()
+    let handle = world.hold(google(), for: "account-y", purpose: .credentialInUse)
+    let required = try await world.signIn(.pendingToken(handle)).required
+    #expect(try await world.finish(required).grant.account.account.id == "account-y")
+    await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle)) }
+  }
+
+  // MARK: linking
+
+  private func linking(_ credential: Credential) async throws -> SecondFactorRequired {
+    world.insertPerson()
+    return try await world.link(credential, try world.session(of: "account-y")).required
+  }
+
+  @Test func `L11: what was to be linked is linked, in a session of the same login that has the factor`() async throws {
+    let login = world.now
+    let required = try await linking(.providerToken(world.providers.token(corp())))
+    world.clock.advance(millis: 60_000)
+    let answer = try await world.finish(required)
+    let claims = try world.claims(try answer.grant)
+    #expect(claims.signInSecondFactor == "totp" && claims.authTime == login, "a link is no login")
+    #expect(try answer.grant.account.identities.map(\.key.providerID) == ["google.com", "oidc.corp"])
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+  }
+
+  @Test func `L2 after the factor: the identity became another account's, and its handle is answered`() async throws {
+    let required = try await linking(.providerToken(world.providers.token(corp())))
+    world.store.insert(account(id: "other", identities: [corp()]))
+    let inUse = try await world.finish(required).inUse
+    let row = try #require(try world.row(inUse.handle))
+    #expect(row.purpose == .credentialInUse && row.accountID == "other")
+    await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
+  }
+
+  @Test func `L1 after the factor: somebody was faster, and the session has the factor all the same`() async throws {
+    let required = try await linking(.providerToken(world.providers.token(corp())))
+    let record = IdentityRecord(assertion: corp(), accountID: "account-y", linkedAt: world.now)
+    world.store.edit { $0.identities[record.key] = record }
+    let answer = try await world.finish(required, world.call(key: "k"))
+    guard case .session(let grant, alreadyLinked: true) = answer else {
+      Issue.record("\(answer)")
+      return
+    }
+    #expect(try world.claims(grant).signInSecondFactor == "totp")
+    guard case .session(let again, alreadyLinked: true) = try await world.finish(required, world.call(key: "k")) else {
+      Issue.record("the repeat forgot")
+      return
+    }
+    #expect(again.sessionID == grant.sessionID)
+  }
+
+  @Test func `a password is set by the finish and not before`() async throws {
+    world.insertPerson { $0.passwordHash = nil }
+    let credential = Credential.password(email: ada, password: "a new password")
+    let required = try await world.link(credential, try world.session(of: "account-y")).required
+    #expect(world.store.state("account-y")?.account.passwordHash == nil)
+    _ = try await world.finish(required).grant
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:a new password")
+  }
+
+  @Test func `a held credential is linked by the session that asked, and its row is completed`() async throws {
+    world.insertPerson()
+    let handle = world.hold(corp(), for: "account-y")
+    let required = try await world.link(.pendingToken(handle), try world.session(of: "account-y")).required
+    let grant = try await world.finish(required).grant
+    #expect(grant.account.identities.count == 2)
+    #expect(try world.row(handle)?.completedSessionID == grant.sessionID)
+  }
+
+  @Test func `a session that ended meanwhile links and renews nothing`() async throws {
+    world.insertPerson()
+    let session = try world.session(of: "account-y")
+    let rows = [
+      try await world.link(.providerToken(world.providers.token(corp())), session).required,
+      try await world.reauthenticate(rightPassword, session).required,
+    ]
+    try await SignOut(world.environment)(.idToken(session.idToken), world.call())
+    for row in rows { await refused(.tokenRevoked) { try await world.finish(row) } }
+    #expect(world.store.contents.identities.count == 1)
+  }
+
+  // MARK: reauthenticating
+
+  @Test func `a reauthentication ends in a new session whose login is now`() async throws {
+    world.insertPerson { $0.passwordHash = "old:correct horse" }
+    let session = try world.session(of: "account-y", secondFactor: "totp")
+    let required = try await world.reauthenticate(rightPassword, session).required
+    world.clock.advance(millis: 60_000)
+    let grant = try await world.finish(required).grant
+    let claims = try world.claims(grant)
+    #expect(claims.authTime == world.now && claims.signInSecondFactor == "totp")
+    #expect(grant.sessionID != session.sessionID)
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
+  }
+
+  @Test func `a reauthentication by what is linked no more is refused`() async throws {
+    world.insertPerson()
+    let session = try world.session(of: "account-y")
+    let token = Credential.providerToken(world.providers.token(google()))
+    let required = try await world.reauthenticate(token, session).required
+    world.store.edit { $0.identities = [:] }
+    await refused(.userMismatch) { try await world.finish(required) }
+    let byPassword = try await world.reauthenticate(rightPassword, session).required
+    world.store.edit { [now = world.now] in $0.accounts["account-y"]?.passwordSetAt = now }
+    await refused(.invalidLoginCredentials) { try await world.finish(byPassword) }
+  }
+}

@@ -1,0 +1,238 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// S11 and L11: what waited for its second factor is decided again, whole, and written only then.
+struct `Finishing with a second factor` {
+  let world = World { $0.textMessagesEnabled = true }
+
+  private func waiting(_ kinds: [FactorKind] = [.totp, .recoveryCode]) async throws -> SecondFactorRequired {
+    world.insertPerson(kinds)
+    return try await world.signIn(rightPassword).required
+  }
+
+  @Test func `a sign-in by password ends in a session that says what was shown`() async throws {
+    let required = try await waiting()
+    #expect(required.factors.map(\.kind) == [.totp, .recoveryCode])
+    let grant = try await world.finish(required).grant
+    let claims = try world.claims(grant)
+    #expect(claims.signInSecondFactor == "totp" && claims.methods == ["pwd", "otp", "mfa"])
+    #expect(claims.signInProviderID == "password" && claims.authTime == world.now)
+    #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
+    await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
+  }
+
+  @Test func `a recovery code and a telephone are named in the tokens as what they are`() async throws {
+    let required = try await waiting([.totp, .phone, .recoveryCode])
+    let recovered = try await world.finish(required, "factor-recovery_code", world.recoveryCodes[9]).grant
+    #expect(try world.claims(recovered).methods == ["pwd", "recovery_code", "mfa"])
+    let again = try await world.signIn(rightPassword).required
+    let started = try await world.start(again, "factor-phone")
+    let texted = try await world.finish(
+      again, "factor-phone", try world.textedCode(), verificationID: started.verificationID).grant
+    #expect(try world.claims(texted).methods == ["pwd", "sms", "mfa"])
+    #expect(try world.claims(texted).signInSecondFactor == "phone")
+  }
+
+  @Test func `check 107: one code signs in once, whatever row it is shown for`() async throws {
+    let first = try await waiting()
+    let second = try await world.signIn(google()).required
+    let code = world.totpCode()
+    _ = try await world.finish(first, "factor-totp", code).grant
+    await refused(.invalidCode) { try await world.finish(second, "factor-totp", code) }
+    _ = try await world.finish(second, "factor-totp", world.totpCode(1)).grant
+  }
+
+  @Test func `check 106: five wrong codes end the row, and a right one is one of the five`() async throws {
+    let required = try await waiting()
+    for _ in 0..<4 { await refused(.invalidCode) { try await world.finish(required, "factor-totp", "wrong") } }
+    _ = try await world.finish(required).grant
+    let other = try await world.signIn(rightPassword).required
+    for _ in 0..<5 { await refused(.invalidCode) { try await world.finish(other, "factor-totp", "wrong") } }
+    await refused(.pendingCredentialUsed) { try await world.finish(other, "factor-totp", world.totpCode(1)) }
+  }
+
+  @Test func `check 106: of many tries at once five are answered, and none of the rest says which was right`()
+    async throws
+  {
+    let world = World(store: MemoryStore(meetsRaces: true))
+    world.insertPerson()
+    let required = try await world.signIn(rightPassword).required
+    let reasons = await withTaskGroup(of: Failure.Reason?.self) { group in
+      for _ in 0..<40 {
+        group.addTask {
+          do {
+            _ = try await world.finish(required, "factor-totp", "wrong")
+            return nil
+          } catch { return (error as? Failure)?.reason }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(reasons.count { $0 == .invalidCode } == 5)
+    #expect(reasons.allSatisfy { [.invalidCode, .pendingCredentialUsed, .overloaded].contains($0) })
+    #expect(try world.row(required.handle)?.attemptsLeft == 0)
+  }
+
+  @Test func `parallel finishes with one code open one session`() async throws {
+    for round in 1...10 as ClosedRange<UInt64> {
+      let world = World(store: MemoryStore(meetsRaces: true), seed: round)
+      world.insertPerson()
+      let rows = [try await world.signIn(rightPassword).required, try await world.signIn(google()).required]
+      let opened = await withTaskGroup(of: Bool.self) { group in
+        for number in 0..<30 {
+          group.addTask { (try? await world.finish(rows[number % 2]).grant) != nil }
+        }
+        return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+      }
+      #expect(opened == 1)
+      #expect(world.store.contents.openSessions(of: "account-y").count == 1)
+    }
+  }
+
+  @Test func `a repeat under the same key answers the same session, and another code under it is refused`()
+    async throws
+  {
+    let required = try await waiting()
+    let first = try await world.finish(required, world.call(key: "k")).grant
+    let again = try await world.finish(required, world.call(key: "k")).grant
+    #expect(again.sessionID == first.sessionID)
+    await refused(.idempotencyKeyReused) {
+      try await world.finish(required, "factor-totp", "1", world.call(key: "k", request: "another"))
+    }
+  }
+
+  @Test func `many wrong codes in a row block the account's codes, whatever row they are for`() async throws {
+    world.insertPerson()
+    for _ in 0..<6 {
+      let required = try await world.signIn(rightPassword).required
+      for _ in 0..<5 { await refused(.invalidCode) { try await world.finish(required, "factor-totp", "wrong") } }
+    }
+    let required = try await world.signIn(rightPassword).required
+    let failure = await refused(.tooManyAttempts) { try await world.finish(required) }
+    #expect(failure?.retryAfterMillis ?? 0 > 0)
+  }
+
+  // MARK: telephones
+
+  @Test func `check 106: asking again ends the former code`() async throws {
+    let required = try await waiting([.phone])
+    let first = try await world.start(required, "factor-phone")
+    let firstCode = try world.textedCode()
+    let second = try await world.start(required, "factor-phone")
+    let secondCode = try world.textedCode()
+    await refused(.invalidCode) {
+      try await world.finish(required, "factor-phone", firstCode, verificationID: first.verificationID)
+    }
+    await refused(.invalidCode) {
+      try await world.finish(required, "factor-phone", secondCode, verificationID: first.verificationID)
+    }
+    _ = try await world.finish(
+      required, "factor-phone", secondCode, verificationID: second.verificationID).grant
+  }
+
+  @Test func `checks 23 and 106: a sent code is good for its own row and factor only`() async throws {
+    let state = world.insertPerson([.phone])
+    world.store.edit {
+      $0.factors.append(
+        FactorRecord(
+          id: "other", accountID: state.account.id, kind: .phone, phoneNumber: "+4930123456", enrolledAt: beginning))
+    }
+    let required = try await world.signIn(rightPassword).required
+    let elsewhere = try await world.signIn(rightPassword).required
+    let started = try await world.start(required, "factor-phone")
+    let code = try world.textedCode()
+    for (row, factorID) in [(elsewhere, "factor-phone"), (required, "other")] {
+      await refused(.invalidCode) {
+        try await world.finish(row, factorID, code, verificationID: started.verificationID)
+      }
+    }
+    await refused(.invalidCode) { try await world.finish(required, "factor-phone", code) }
+    _ = try await world.finish(required, "factor-phone", code, verificationID: started.verificationID).grant
+  }
+
+  @Test func `a code is over with its row, is sent three times at most, and lies sealed`() async throws {
+    let required = try await waiting([.phone])
+    var started = try await world.start(required, "factor-phone")
+    #expect(started.expiresAt == required.expiresAt)
+    let row = try #require(try world.row(required.handle))
+    let code = Array(try world.textedCode().utf8)
+    #expect(!row.sealed.indices.contains { row.sealed[$0...].starts(with: code) })
+    for _ in 0..<2 { started = try await world.start(required, "factor-phone") }
+    await refused(.tooManyAttempts) { try await world.start(required, "factor-phone") }
+    #expect(world.store.contents.deliveries.count == 3)
+    world.clock.advance(millis: 600_000)
+    await refused(.pendingCredentialExpired) {
+      try await world.finish(
+        required, "factor-phone", world.textedCode(), verificationID: started.verificationID)
+    }
+  }
+
+  @Test func `a code that is older than its ten minutes is expired, though the row lives`() async throws {
+    let world = World {
+      $0.textMessagesEnabled = true
+      $0.pendingLifetimeMillis = 900_000
+    }
+    world.insertPerson([.phone])
+    let required = try await world.signIn(rightPassword).required
+    let started = try await world.start(required, "factor-phone")
+    world.clock.advance(millis: 600_000)
+    await refused(.expiredCode) {
+      try await world.finish(
+        required, "factor-phone", world.textedCode(), verificationID: started.verificationID)
+    }
+    #expect(try world.row(required.handle)?.attemptsLeft == 5)
+  }
+
+  @Test func `no code is sent where there are no text messages`() async throws {
+    let world = World()
+    world.insertPerson([.phone])
+    let required = try await world.signIn(rightPassword).required
+    await refused(.operationNotAllowed) { try await world.start(required, "factor-phone") }
+  }
+
+  @Test func `check 89: a telephone is not both factors, unless there is another kind`() async throws {
+    let phone = WaysIn.phone
+    #expect(account(factors: [.phone, .recoveryCode]).refusal(ofFirstFactor: phone)?.reason == .unsupportedFirstFactor)
+    #expect(account(factors: [.phone, .totp]).refusal(ofFirstFactor: phone) == nil)
+    #expect(account(factors: [.phone]).refusal(ofFirstFactor: "password") == nil)
+    #expect(account().refusal(ofFirstFactor: phone) == nil)
+  }
+
+  // MARK: who may
+
+  @Test func `another caller, browser or purpose is refused in the words for an unknown handle`() async throws {
+    world.insertPerson()
+    let required = try await world.signIn(rightPassword, world.call(binding: "browser")).required
+    let calls = [world.call(), world.call(binding: "other"), world.call(caller: "other", binding: "browser")]
+    var failures: [Failure?] = []
+    for call in calls {
+      failures.append(await refused(.pendingCredentialMismatch) { try await world.finish(required, call) })
+      failures.append(
+        await refused(.pendingCredentialMismatch) { try await world.start(required, "factor-totp", call) })
+    }
+    #expect(Set(failures.map { $0?.hint }).count == 1 && failures.allSatisfy { $0?.field == nil })
+    #expect(try world.row(required.handle)?.attemptsLeft == 5, "a stranger uses no attempt up")
+    _ = try await world.finish(required, world.call(binding: "browser")).grant
+  }
+
+  @Test func `an unknown factor is not found, and uses no attempt up`() async throws {
+    let required = try await waiting()
+    await refused(.secondFactorNotFound) { try await world.start(required, "nothing") }
+    await refused(.secondFactorNotFound) { try await world.finish(required, "nothing", "1") }
+    #expect(try world.row(required.handle)?.attemptsLeft == 5)
+  }
+
+  @Test func `a disabled account is told so and nothing is written`() async throws {
+    let required = try await waiting()
+    world.store.edit { $0.accounts["account-y"]?.disabled = true }
+    #expect(await world.untouched { await refused(.userDisabled) { try await world.finish(required) } })
+  }
+
+  @Test func `a deleted account takes its rows along`() async throws {
+    let required = try await waiting()
+    world.store.edit { _ = $0.carryOut(Change([.deleteAccount(id: "account-y", version: 1)])) }
+    await refused(.pendingCredentialMismatch) { try await world.finish(required) }
+  }
+}

@@ -1,0 +1,65 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// Who is told of a way in that came or went (check 84).
+struct `Notices of links` {
+  let world = World { $0.mailEnabled = true }
+
+  private func told() -> [OutgoingMessage] {
+    world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
+  }
+
+  private func sessionOf(
+    _ address: AddressState, password: Bool = true, identities: [Assertion] = []
+  ) throws -> SessionGrant {
+    world.store.insert(account(address, password: password, identities: identities))
+    return try world.session(of: "account-y")
+  }
+
+  @Test func `check 84: a link and an unlink are told to the proved address, with the provider`() async throws {
+    let session = try sessionOf(.proved(ada))
+    let linked = try await world.link(google(), session).grant
+    _ = try await world.unlink("google.com", linked)
+    let messages = told()
+    #expect(messages.map(\.kind) == [.linked, .unlinked])
+    for message in messages {
+      #expect(message.recipient == .email(ada) && message.values == ["provider_id": "google.com"])
+    }
+  }
+
+  @Test func `check 84: an address that goes with its identity hears of it`() async throws {
+    let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
+    world.store.insert(
+      account(.proved(ada), password: false, identities: [google(), other]) {
+        $0.emailSource = "google.com"
+        $0.emailProof = .assertion
+        $0.emailProofProviderID = "google.com"
+      })
+    _ = try await world.unlink("google.com", try world.session(of: "account-y"))
+    #expect(world.store.state("account-y")?.account.email == nil)
+    #expect(told().map(\.recipient) == [.email(ada)])
+  }
+
+  @Test func `an address that nobody proved is told nothing, and neither is anybody of a refused link`() async throws {
+    let session = try sessionOf(.unproved(ada))
+    let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
+    _ = try await world.link(other, session)
+    await refused(.providerAlreadyLinked) {
+      try await world.link(assertion("oidc.corp", "c-2", email: nil, tier: .unverified), session)
+    }
+    #expect(told().isEmpty)
+  }
+
+  @Test func `a notice that finds the queue full keeps the change from being made`() async throws {
+    let full = World {
+      $0.mailEnabled = true
+      $0.deliveryQueueMax = 0
+    }
+    full.store.insert(account(.proved(ada), password: true))
+    let session = try full.session(of: "account-y")
+    await refused(.overloaded) { try await full.link(google(), session) }
+    #expect(full.store.state("account-y")?.identities.isEmpty == true)
+  }
+}

@@ -1,0 +1,133 @@
+import Store
+import Testing
+
+@testable import Identity
+
+struct `RevokeAll, every one` {
+  let world = World()
+
+  func known() throws -> SessionGrant {
+    world.store.insert(account(.proved(ada), password: true))
+    return try world.session(of: "account-y")
+  }
+
+  func revokeAll(_ session: SessionGrant, audience: String = "app") async throws -> Int {
+    try await RevokeAll(world.environment)(idToken: session.idToken, world.call(audience: audience))
+  }
+
+  @Test func `every session of the account ends, the caller's too, and nobody else's`() async throws {
+    let session = try known()
+    let others = [try world.session(of: "account-y"), try world.session(of: "account-y")]
+    world.store.insert(account(id: "bystander"))
+    let bystander = try world.session(of: "bystander")
+    #expect(try await revokeAll(session) == 3)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    #expect(world.store.contents.openSessions(of: "bystander").map(\.id) == [bystander.sessionID])
+    #expect(Set(world.store.contents.sessions.values.compactMap(\.closedReason)) == ["revoked"])
+    for each in others + [session] {
+      await refused(.tokenRevoked) { try await Refresh(world.environment)(each.refreshToken, world.call()) }
+      let reading = try VerifyIDToken(world.environment, idToken: each.idToken, world.call())
+      #expect(try await world.environment.read(reading) == .inactive(.tokenRevoked))
+    }
+  }
+
+  @Test func `the event says how many were open, and those that were over already are not among them`() async throws {
+    let over = try known()
+    try await SignOut(world.environment)(.idToken(over.idToken), world.call())
+    #expect(try await revokeAll(try world.session(of: "account-y")) == 1)
+    #expect(world.store.contents.events(of: "account-y") == ["SIGNED_OUT", "SESSIONS_REVOKED"])
+    #expect(world.store.contents.audit.last?.detailsJSON == #"{"closed":"1"}"#)
+  }
+
+  @Test func `no recent login and no second factor is asked for: only a thief would be helped`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.idTokenLifetimeMillis - 1_000)
+    #expect(try await revokeAll(session) == 1)
+  }
+
+  @Test func `a session that is over, another audience and a disabled account revoke nothing`() async throws {
+    let session = try known()
+    let other = try world.session(of: "account-y")
+    await refused(.invalidIDToken) { try await revokeAll(session, audience: "another") }
+    try await SignOut(world.environment)(.idToken(session.idToken), world.call())
+    await refused(.tokenRevoked) { try await revokeAll(session) }
+    world.store.edit { $0.accounts["account-y"]?.disabled = true }
+    await refused(.userDisabled) { try await revokeAll(other) }
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [other.sessionID])
+    #expect(world.store.contents.events(of: "account-y") == ["SIGNED_OUT"])
+  }
+
+  @Test func `a session that was just signed out revokes nothing`() async throws {
+    let session = try known()
+    let other = try world.session(of: "account-y")
+    let now = world.now
+    let environment = world.environment { store in
+      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
+    }
+    await refused(.tokenRevoked) {
+      _ = try await RevokeAll(environment)(idToken: session.idToken, world.call())
+    }
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [other.sessionID])
+    #expect(world.store.contents.audit.isEmpty)
+  }
+}
+
+struct `ListSessions, every one` {
+  let world = World()
+
+  func list(_ session: SessionGrant, audience: String = "app") async throws -> [ListedSession] {
+    let reading = try ListSessions(world.environment, idToken: session.idToken, world.call(audience: audience))
+    return try await world.environment.read(reading)
+  }
+
+  @Test func `open sessions of the account are listed, the latest first, and the one that asks is marked`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "bystander"))
+    var sessions: [SessionGrant] = []
+    for id in ["account-y", "bystander", "account-y", "account-y"] {
+      sessions.append(try world.session(of: id))
+      world.clock.advance(millis: 1_000)
+    }
+    try await SignOut(world.environment)(.idToken(sessions[2].idToken), world.call())
+    let listed = try await list(sessions[0])
+    #expect(listed.map(\.session.id) == [sessions[3].sessionID, sessions[0].sessionID])
+    #expect(listed.map(\.isCurrent) == [false, true])
+  }
+
+  @Test func `a session that lay idle for too long is not among them`() async throws {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    _ = try world.session(of: "account-y", secondFactor: "totp")
+    world.clock.advance(millis: world.policy.secondFactorSessionIdleMillis)
+    let session = try world.session(of: "account-y")
+    #expect(try await list(session).map(\.session.id) == [session.sessionID])
+  }
+
+  @Test func `as many as the policy says are listed, and one more drops the oldest`() async throws {
+    var world = World()
+    world.policy.sessionsListedMax = 3
+    world.store.insert(account(.proved(ada), password: true))
+    var sessions: [SessionGrant] = []
+    for _ in 0..<3 {
+      sessions.append(try world.session(of: "account-y"))
+      world.clock.advance(millis: 1)
+    }
+    func listed() async throws -> [String] {
+      let reading = try ListSessions(world.environment, idToken: sessions[0].idToken, world.call())
+      return try await world.environment.read(reading).map(\.session.id)
+    }
+    #expect(try await listed() == sessions.reversed().map(\.sessionID))
+    sessions.append(try world.session(of: "account-y"))
+    #expect(try await listed() == sessions.dropFirst().reversed().map(\.sessionID))
+  }
+
+  @Test func `another audience and a session that is over see nothing`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    await refused(.invalidIDToken) { try await list(session, audience: "another") }
+    try await SignOut(world.environment)(.idToken(session.idToken), world.call())
+    await refused(.tokenRevoked) { try await list(session) }
+  }
+}

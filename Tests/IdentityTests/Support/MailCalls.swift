@@ -1,0 +1,44 @@
+import Store
+import Testing
+
+@testable import Identity
+
+private let order = MailOrder(continueURI: page, locale: "de")
+
+extension World {
+  /// Mails what proves the address of the session's account, and answers with the code in the link.
+  func verification(_ session: SessionGrant) async throws -> String {
+    _ = try await SendEmailVerification(environment)(idToken: session.idToken, order, call())
+    return try lastCode()
+  }
+
+  func passwordReset(of email: String = ada, _ call: CallFacts? = nil) async throws -> String {
+    _ = try await SendPasswordReset(environment)(email, order, call ?? self.call())
+    return try lastCode()
+  }
+
+  func emailChange(to email: String, _ session: SessionGrant) async throws -> String {
+    _ = try await SendEmailChange(environment)(idToken: session.idToken, newEmail: email, order, call())
+    return try lastCode()
+  }
+
+  func confirm(_ code: String, _ session: SessionGrant? = nil) async throws -> EmailConfirmed {
+    try await ConfirmEmail(environment)(code: code, idToken: session?.idToken ?? "", call())
+  }
+
+  func reset(_ code: String, to password: String = "battery staple") async throws -> PasswordWasReset {
+    try await ResetPassword(environment)(code: code, newPassword: password, call())
+  }
+
+  func check(_ code: String, _ call: CallFacts? = nil) async throws -> CodeCheck {
+    try await environment.read(try CheckCode(environment, code: code, call ?? self.call()))
+  }
+
+  /// The code in the newest mail of this kind to this address.
+  func code(_ kind: OutgoingMessage.Kind, to email: String) throws -> String {
+    let mails = store.contents.deliveries.compactMap { environment.message(of: $0) }
+      .filter { $0.kind == kind && $0.recipient == .email(email) }
+    let link = try #require(mails.compactMap { $0.values["link"] }.last)
+    return String(try #require(link.split(separator: "code=").last?.split(separator: "&").first))
+  }
+}

@@ -1,0 +1,177 @@
+import Store
+import Testing
+
+@testable import Identity
+
+@Suite struct PasswordThrottleTests {
+  private let wrong = Credential.password(email: ada, password: "wrong")
+  private func world(max: Int = 3, known: Bool = true) -> World {
+    let world = World {
+      for kind in [ThrottleKind.passwordFailuresPerAccount, .passwordFailuresPerDevice] {
+        $0.throttles[kind].countMax = max
+      }
+    }
+    if known { world.store.insert(account(.proved(ada), password: true, identities: [google()])) }
+    return world
+  }
+
+  private func fail(_ world: World, _ times: Int, _ call: (() -> CallFacts)? = nil) async {
+    for _ in 0..<times {
+      await refused(.invalidLoginCredentials) { try await world.signIn(wrong, call?() ?? world.call()) }
+    }
+  }
+
+  @Test func `check 104: 100 wrong passwords in a row block the password`() async throws {
+    let world = world(max: 100)
+    #expect(Policy().throttles[.passwordFailuresPerAccount].countMax == 100)
+    await fail(world, 100)
+    let hashes = world.passwords.verifications.count
+    let failure = await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
+    #expect(failure?.retryAfterMillis == 900_000)
+    #expect(failure?.throttle == .passwordFailuresPerAccount)
+    #expect(world.passwords.verifications.count == hashes, "nothing is hashed for who is blocked")
+    world.clock.advance(millis: 900_000)
+    _ = try await world.signIn(rightPassword).grant
+  }
+
+  @Test func `check 105: what blocks the password blocks no other way in`() async throws {
+    let world = world()
+    await fail(world, 3)
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
+    _ = try await world.signIn(google()).grant
+  }
+
+  @Test func `check 105: a device that the person has signed in on is counted apart, on both sides`() async throws {
+    let world = world()
+    _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
+    await fail(world, 3) { world.call(deviceID: "strange") }
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(deviceID: "other")) }
+    await fail(world, 2) { world.call(deviceID: "own") }
+    _ = try await world.signIn(rightPassword, world.call(deviceID: "own")).grant
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(deviceID: "other")) }
+    await fail(world, 3) { world.call(deviceID: "own") }
+    let failure = await refused(.tooManyAttempts) {
+      try await world.signIn(rightPassword, world.call(deviceID: "own"))
+    }
+    #expect(failure?.throttle == .passwordFailuresPerDevice)
+  }
+
+  @Test func `a success begins the count anew, and writes nothing where nothing was counted`() async throws {
+    let world = world()
+    for _ in 0..<3 {
+      await fail(world, 2)
+      _ = try await world.signIn(rightPassword).grant
+    }
+    let counted = world.store.contents.throttles
+    _ = try await world.signIn(rightPassword).grant
+    #expect(world.store.contents.throttles == counted)
+    #expect(!counted.values.contains { $0.count > 6 })
+  }
+
+  @Test func `an address that nobody has is blocked like one that somebody has`() async {
+    let (known, unknown) = (world(), world(known: false))
+    await fail(known, 3)
+    await fail(unknown, 3)
+    let first = await refused(.tooManyAttempts) { try await known.signIn(rightPassword) }
+    let second = await refused(.tooManyAttempts) { try await unknown.signIn(rightPassword) }
+    #expect(first == second)
+  }
+
+  @Test func `50 parallel failures count 50`() async {
+    let world = World(store: MemoryStore(meetsRaces: true))
+    world.store.insert(account(.proved(ada), password: true))
+    await withTaskGroup { group in
+      for _ in 0..<50 { group.addTask { await fail(world, 1) } }
+    }
+    #expect(world.store.contents.throttles.values.contains { $0.count == 50 })
+  }
+
+  @Test func `a password that is right is refused where the block came while it was checked`() async throws {
+    let world = world()
+    await fail(world, 1)
+    let environment = world.environment { store in
+      store.edit { tables in
+        for key in tables.throttles.keys { tables.throttles[key]?.blockedUntil = world.now.adding(millis: 1) }
+      }
+    }
+    await refused(.tooManyAttempts) {
+      try await SignIn(environment)(SignInRequest(credential: rightPassword), world.call())
+    }
+    #expect(world.store.contents.sessions.isEmpty)
+  }
+
+  @Test func `check 104: failures at any account count against their network, which a /64 is`() async {
+    let world = World { $0.throttles[.passwordFailuresPerNetwork].countMax = 3 }
+    for number in 1...3 {
+      await refused(.invalidLoginCredentials) {
+        try await world.signIn(
+          .password(email: "p\(number)@example.com", password: "wrong"),
+          world.call(ipAddress: "2001:db8::\(number)"))
+      }
+    }
+    let failure = await refused(.tooManyAttempts) {
+      try await world.signIn(rightPassword, world.call(ipAddress: "2001:db8::ffff:1"))
+    }
+    #expect(failure?.throttle == .passwordFailuresPerNetwork)
+    await fail(world, 1) { world.call(ipAddress: "2001:db8:0:1::1") }
+    await fail(world, 1) { world.call(ipAddress: "") }
+  }
+
+  @Test func `a session is no place to go on guessing: reauthentication and completion count alike`() async throws {
+    let world = world()
+    let session = try world.session(of: "account-y")
+    await fail(world, 1)
+    await refused(.invalidLoginCredentials) { try await world.reauthenticate(wrong, session) }
+    let handle = world.hold(corp(), for: "account-y")
+    await refused(.invalidLoginCredentials) { try await world.signIn(wrong, pendingToken: handle) }
+    await refused(.tooManyAttempts) { try await world.reauthenticate(rightPassword, session) }
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword, pendingToken: handle) }
+  }
+
+  @Test func `another request under one idempotency key is a failed attempt`() async throws {
+    let world = world()
+    _ = try await world.signIn(rightPassword, world.call(key: "k", request: "right")).grant
+    for guess in 1...3 {
+      await refused(.idempotencyKeyReused) { try await world.signIn(wrong, world.call(key: "k", request: "\(guess)")) }
+    }
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(key: "k", request: "right")) }
+  }
+
+  @Test func `a call that was given up before its password was checked counts nothing`() async {
+    let world = world()
+    let fate = Fate()
+    _ = fate.cancel()
+    await refused(.cancelled) { try await world.signIn(wrong, world.call(fate: fate)) }
+    #expect(world.store.contents.throttles.isEmpty)
+  }
+
+  @Test func `sign-ups that nobody vouches for are limited by network, refused ones included`() async throws {
+    let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
+    let create = CreateAccount(world.environment)
+    let request = CreateAccountRequest(email: ada, password: "correct horse")
+    _ = try await create(request, world.call())
+    await refused(.emailAlreadyInUse) { try await create(request, world.call()) }
+    _ = try await world.signIn(.anonymous).grant
+    for _ in 0..<2 {
+      await refused(.tooManyAttempts) { try await create(request, world.call()) }
+      await refused(.tooManyAttempts) { try await world.signIn(.anonymous) }
+    }
+    _ = try await world.signIn(.anonymous, world.call(ipAddress: "192.0.2.2")).grant
+    _ = try await world.signIn(google(email: "g@example.com")).grant
+  }
+
+  @Test func `the rows tell neither address, device nor network, and one kind's key is no other's`() {
+    let world = World()
+    var (passwords, sends) = (Query(), Query())
+    world.environment.throttle(.passwordFailures, of: ada, call: world.call()).look(into: &passwords)
+    world.environment.throttle(.sends, of: ada, call: world.call()).look(into: &sends)
+    #expect(Set(passwords.throttles + sends.throttles).count == 7)
+  }
+
+  @Test func `what is not to be limited is not counted`() {
+    let world = World { $0.throttles[.sendsPerCaller].countMax = 0 }
+    var query = Query()
+    world.environment.throttle(.sends, of: ada, call: world.call()).look(into: &query)
+    #expect(query.throttles.count == 2)
+  }
+}

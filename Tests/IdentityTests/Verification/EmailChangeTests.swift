@@ -1,0 +1,213 @@
+import Store
+import Testing
+
+@testable import Identity
+
+private let new = "new@example.com"
+
+@Suite struct `Change of address` {
+  let world = World.sending()
+
+  private func owner() throws -> SessionGrant {
+    world.store.insert(account(.proved(ada), password: true))
+    return try world.session(of: "account-y")
+  }
+
+  /// The address is changed, by a thief or not; answers with the way back.
+  private func changed() async throws -> (session: SessionGrant, wayBack: String) {
+    let session = try owner()
+    let confirmed = try await world.confirm(world.emailChange(to: new, session), session)
+    return (try #require(confirmed.session), try world.code(.emailChanged, to: ada))
+  }
+
+  @Test func `a link to the new address gives the account that address, proved, and ends the other sessions`()
+    async throws
+  {
+    let session = try owner()
+    let elsewhere = try world.session(of: "account-y")
+    let code = try await world.emailChange(to: new, session)
+    let message = try world.lastMessage()
+    #expect(message.recipient == .email(new) && message.kind == .changeEmail)
+    #expect(world.store.state("account-y")?.account.email == ada, "nothing changes before the link is followed")
+    let confirmed = try await world.confirm(code, session)
+    #expect(confirmed.email == new)
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.email == new && stored.emailProof == .confirmation && stored.emailSource == "password")
+    let open = world.store.contents.openSessions(of: "account-y").map(\.id)
+    #expect(open == [confirmed.session?.sessionID] && !open.contains(elsewhere.sessionID))
+    #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED"])
+    let signedIn = try await world.signIn(.password(email: new, password: "correct horse")).grant
+    #expect(signedIn.account.account.id == "account-y")
+  }
+
+  @Test func `check 84: the old address is told, with a way back, and the new one without`() async throws {
+    let back = try await changed().wayBack
+    #expect(try await world.check(back) == CodeCheck(
+      mode: .revertEmail, email: ada, expiresAt: world.now.adding(millis: 3 * 86_400_000)))
+    let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
+      .filter { $0.kind == .emailChanged }
+    #expect(Set(told.map(\.recipient)) == [.email(ada), .email(new)])
+    #expect(told.first { $0.recipient == .email(new) }?.values["link"] == nil)
+  }
+
+  @Test func `the way back restores the old address as proved, without a session, and ends all`() async throws {
+    let (thief, back) = try await changed()
+    let confirmed = try await world.confirm(back)
+    #expect(confirmed.email == ada && confirmed.session == nil)
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.email == ada && stored.emailProved && stored.passwordHash != nil)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(thief.refreshToken, world.call()) }
+    #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED", "EMAIL_REVERTED"])
+    await refused(.expiredCode) { try await world.confirm(back) }
+    #expect(try world.lastMessage().kind == .emailChanged)
+  }
+
+  @Test func `what a thief added since the change goes with the way back`() async throws {
+    let (thief, back) = try await changed()
+    world.clock.advance(millis: 1)
+    _ = try await world.link(google("thief", email: nil), thief)
+    _ = try await world.link(world.phoneCode(for: .link, in: thief), thief)
+    _ = try await world.reset(world.passwordReset(of: new))
+    let since = world.now
+    world.store.edit { tables in
+      tables.factors += [
+        FactorRecord(id: "thief's", accountID: "account-y", kind: .totp, enrolledAt: since),
+        FactorRecord(id: "owner's", accountID: "account-y", kind: .totp, enrolledAt: beginning),
+      ]
+    }
+    _ = try await world.confirm(back)
+    let stored = try #require(world.store.state("account-y"))
+    #expect(stored.factors.map(\.id) == ["owner's"])
+    #expect(stored.identities.isEmpty && stored.account.phoneNumber == nil && stored.account.passwordHash == nil)
+    #expect(stored.account.email == ada)
+  }
+
+  @Test func `a thief who changes the address twice cannot take the first owner's way back`() async throws {
+    let (thief, back) = try await changed()
+    world.clock.advance(millis: 1)
+    let again = try await world.confirm(world.emailChange(to: "third@example.com", thief), thief)
+    #expect(again.email == "third@example.com")
+    let thiefsBack = try world.code(.emailChanged, to: new)
+    world.clock.advance(millis: 1)
+    _ = try await world.confirm(back)
+    await refused(.invalidCode) { try await world.confirm(thiefsBack) }
+    #expect(world.store.state("account-y")?.account.email == ada)
+  }
+
+  @Test func `a thief who takes a change back himself leaves the first owner's way back`() async throws {
+    let (thief, back) = try await changed()
+    world.clock.advance(millis: 1)
+    _ = try await world.confirm(world.emailChange(to: "third@example.com", thief), thief)
+    _ = try await world.confirm(world.code(.emailChanged, to: new))
+    #expect(world.store.state("account-y")?.account.email == new)
+    _ = try await world.confirm(back)
+    #expect(world.store.state("account-y")?.account.email == ada)
+  }
+
+  @Test func `the way back ends after three days, and never takes an address that somebody has by now`() async throws {
+    let back = try await changed().wayBack
+    world.store.insert(account(id: "other", .proved(ada)))
+    await refused(.emailAlreadyInUse) { try await world.confirm(back) }
+    world.clock.advance(millis: 3 * 86_400_000)
+    await refused(.expiredCode) { try await world.confirm(back) }
+  }
+
+  @Test func `an old address that nobody proved gets neither notice nor way back`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    _ = try await world.confirm(world.emailChange(to: new, session), session)
+    let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0)?.recipient }
+    #expect(!told.contains(.email(ada)))
+    #expect(!world.store.contents.pendings.values.contains { $0.purpose == .revertEmail })
+    #expect(world.store.state("account-y")?.account.emailProvedAt == world.now)
+  }
+
+  @Test func `whether the new address is free is told to who follows the link, and nobody else`() async throws {
+    let session = try owner()
+    world.store.insert(account(id: "other", .proved(new), password: true))
+    let code = try await world.emailChange(to: new, session)
+    let free = try await world.emailChange(to: "free@example.com", session)
+    #expect(try await world.check(free).expiresAt == world.now.adding(millis: 3_600_000))
+    await refused(.invalidCode) { try await world.confirm(code, session) }
+    let taken = try await world.emailChange(to: new, session)
+    await refused(.emailAlreadyInUse) { try await world.confirm(taken, session) }
+    #expect(world.store.state("account-y")?.account.email == ada)
+  }
+
+  @Test func `an address that is taken in the last moment is not taken twice`() async throws {
+    let session = try owner()
+    let code = try await world.emailChange(to: new, session)
+    let environment = world.environment(interruptedBy: { $0.insert(account(id: "other", .proved(new))) })
+    await refused(.emailAlreadyInUse) {
+      try await ConfirmEmail(environment)(code: code, idToken: session.idToken, world.call())
+    }
+  }
+
+  @Test func `it needs a recent login, the second factor, and an account that is somebody's`() async throws {
+    let session = try owner()
+    await refused(.invalidField) { try await world.emailChange(to: ada, session) }
+    world.clock.advance(millis: 300_000)
+    await refused(.requiresRecentLogin) { try await world.emailChange(to: new, session) }
+    world.store.insert(account(id: "guarded", .proved("g@example.com"), password: true, factors: [.totp]))
+    let first = try world.session(of: "guarded")
+    await refused(.requiresSecondFactor) { try await world.emailChange(to: new, first) }
+    let passed = try world.session(of: "guarded", secondFactor: "totp")
+    let code = try await world.emailChange(to: new, passed)
+    await refused(.requiresSecondFactor) { try await world.confirm(code, first) }
+    let guest = try await world.signIn(.anonymous).grant
+    await refused(.operationNotAllowed) { try await world.emailChange(to: new, guest) }
+  }
+
+  @Test func `without a session, or in another account's, the link changes nothing and survives`() async throws {
+    let session = try owner()
+    world.store.insert(account(id: "other", phone: number))
+    let code = try await world.emailChange(to: new, session)
+    await refused(.requiresRecentLogin) { try await world.confirm(code) }
+    let other = try world.session(of: "other", by: .phone)
+    await refused(.userMismatch) { try await world.confirm(code, other) }
+    #expect(try await world.confirm(code, session).email == new)
+  }
+
+  @Test func `a reset ends a change that is on its way`() async throws {
+    let session = try owner()
+    let code = try await world.emailChange(to: new, session)
+    _ = try await world.reset(world.passwordReset())
+    await refused(.invalidCode) { try await world.check(code) }
+  }
+
+  @Test func `check 7: the change that a squatter holds is dead after the reclaim`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let squatter = try await world.signIn(rightPassword).grant
+    let planted = try await world.emailChange(to: "eve@example.com", squatter)
+    _ = try await world.signIn(google())
+    await refused(.invalidCode) { try await world.confirm(planted, squatter) }
+    let again = try world.session(of: "account-y")
+    await refused(.invalidCode) { try await world.confirm(planted, again) }
+    #expect(world.store.state("account-y")?.account.email == ada)
+  }
+
+  @Test func `check 7: and after a claim as well`() async throws {
+    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    let squatter = try world.session(of: "account-y", by: .provider("oidc.corp"))
+    let verification = try await world.verification(squatter)
+    let planted = try await world.emailChange(to: "eve@example.com", squatter)
+    _ = try await world.signIn(google(), claimAddress: true)
+    for code in [planted, verification] {
+      await refused(.invalidCode) { try await world.confirm(code, squatter) }
+    }
+  }
+}
+
+@Suite struct `Sealed codes` {
+  @Test func `a held code comes back as it went in, and nothing else does`() {
+    let code = HeldCode(
+      purpose: .link, accountID: "account", digits: "012345", continueURI: "https://a.example/", locale: "de")
+    #expect(HeldCode(packed: code.packed) == code)
+    #expect(HeldCode(packed: HeldCode().packed) == HeldCode())
+    for count in code.packed.indices { #expect(HeldCode(packed: Array(code.packed.prefix(count))) == nil) }
+    #expect(HeldCode(packed: code.packed + [0]) == nil)
+    #expect(HeldCode(packed: [2] + code.packed.dropFirst()) == nil)
+    #expect(HeldAssertion(packed: code.packed) == nil)
+  }
+}

@@ -1,0 +1,340 @@
+import Store
+import Testing
+
+@testable import Identity
+
+@Suite struct `Mailed links` {
+  let world = World.sending()
+
+  @Test func `a link signs a new address up as proved, and then in`() async throws {
+    let first = try await world.signIn(world.emailLink()).grant
+    #expect(first.isNewAccount && first.account.account.email == ada)
+    #expect(first.account.account.emailProof == .emailLink && first.account.account.emailProvedAt == world.now)
+    #expect(first.account.account.emailLink && first.account.account.emailSource == "password")
+    #expect(try world.claims(first).signInProviderID == "emailLink")
+    let again = try await world.signIn(world.emailLink()).grant
+    #expect(!again.isNewAccount && again.account.account.id == first.account.account.id)
+    #expect(WaysIn(again.account, world.policy).methods == ["emailLink"])
+  }
+
+  @Test func `the link is the caller's page with mode, code and address in its query`() async throws {
+    let odd = "a+b&c@example.com"
+    _ = try await SendEmailLink(world.environment)(
+      odd, MailOrder(continueURI: "https://app.example/back?page=1", locale: "de"), world.call())
+    let message = try world.lastMessage()
+    let link = try #require(message.values["link"])
+    #expect(message.locale == "de" && message.recipient == .email(odd) && message.kind == .emailLink)
+    #expect(
+      link.wholeMatch(
+        of: /https:\/\/app\.example\/back\?page=1&mode=signIn&code=[A-Za-z0-9_-]{43}&email=a%2Bb%26c%40example\.com/)
+        != nil)
+    #expect(
+      MailedLink.uri("https://a.example/?", mode: .verifyEmail, code: "c", email: "é@x.example")
+        == "https://a.example/?mode=verifyEmail&code=c&email=%C3%A9%40x.example")
+  }
+
+  @Test(arguments: ["", "https://app.example/callback/", "https://app.example/Callback", "https://evil.example/"])
+  func `check 70: a page that is not on the caller's list gets no link`(_ page: String) async throws {
+    await refused(.redirectURINotAllowed) {
+      try await SendEmailLink(world.environment)(ada, MailOrder(continueURI: page), world.call())
+    }
+    #expect(world.store.contents.deliveries.isEmpty && world.store.contents.pendings.isEmpty)
+  }
+
+  @Test func `check 106: a link is good once, for six hours, and the next ends it`() async throws {
+    let used = try await world.emailLink()
+    _ = try await world.signIn(used)
+    await refused(.expiredCode) { try await world.signIn(used) }
+    let former = try await world.emailLink()
+    let latter = try await world.emailLink()
+    await refused(.invalidCode) { try await world.signIn(former) }
+    world.clock.advance(millis: 6 * 3_600_000)
+    await refused(.expiredCode) { try await world.signIn(latter) }
+  }
+
+  @Test func `a wrong address does not use the code up`() async throws {
+    guard case .emailLink(_, let code) = try await world.emailLink() else { return }
+    for _ in 0..<9 {
+      await refused(.invalidCode) { try await world.signIn(.emailLink(email: "eve@example.com", code: code)) }
+    }
+    #expect(try await world.signIn(.emailLink(email: ada, code: code)).grant.isNewAccount)
+  }
+
+  @Test func `check 23: a link that was asked for in one browser signs in in no other`() async throws {
+    let link = try await world.emailLink(world.call(binding: "browser of ada"))
+    await refused(.invalidCode) { try await world.signIn(link, world.call(binding: "browser of eve")) }
+    await refused(.invalidCode) { try await world.signIn(link) }
+    await refused(.invalidCode) { try await world.signIn(link, world.call(caller: "x", binding: "browser of ada")) }
+    #expect(try await world.signIn(link, world.call(binding: "browser of ada")).grant.isNewAccount)
+  }
+
+  @Test func `check 39: a known and an unknown address get the same answer and the same writes`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    for target in [ada, "nobody@example.com"] {
+      _ = try await world.emailLink(to: target)
+      #expect(try world.lastMessage().recipient == .email(target))
+    }
+    #expect(world.store.contents.pendings.count == 2)
+    #expect(Set(world.store.contents.pendings.values.map(\.expiresAt)).count == 1)
+  }
+
+  @Test func `without mail, or the operator's leave, no link is sent and none is taken`() async throws {
+    for edit: @Sendable (inout Policy) -> Void in [{ $0.mailEnabled = false }, { $0.emailLinkEnabled = false }] {
+      let closed = World.sending(policy: edit)
+      await refused(.operationNotAllowed) { try await closed.emailLink() }
+      #expect(closed.store.contents.pendings.isEmpty)
+    }
+    let closed = World.sending { $0.emailLinkEnabled = false }
+    await refused(.operationNotAllowed) { try await closed.signIn(.emailLink(email: ada, code: "x")) }
+  }
+
+  @Test func `fifty redemptions of one link sign in once`() async throws {
+    let store = MemoryStore(meetsRaces: true)
+    let world = World(store: store) { policy in
+      policy.mailEnabled = true
+      policy.emailLinkEnabled = true
+    }
+    let link = try await world.emailLink()
+    let sessions = await withTaskGroup(of: Int.self) { group in
+      for _ in 0..<50 { group.addTask { if case .session? = try? await world.signIn(link) { 1 } else { 0 } } }
+      return await group.reduce(0, +)
+    }
+    #expect(sessions == 1 && store.contents.accounts.count == 1)
+  }
+}
+
+@Suite struct `A mailed link meets an account` {
+  let world = World.sending()
+
+  private func claiming(_ credential: Credential) async throws -> SignInAnswer {
+    try await SignIn(world.environment)(SignInRequest(credential: credential, claimAddress: true), world.call())
+  }
+
+  @Test func `whose address is proved: signed in, and nothing of it goes (check 9)`() async throws {
+    let owner = account(.proved(ada), password: true, phone: number, identities: [google()])
+    world.store.insert(owner)
+    let grant = try await world.signIn(world.emailLink()).grant
+    #expect(grant.account.account.id == "account-y" && grant.revokedProviderIDs.isEmpty)
+    #expect(grant.account.account.emailProof == .confirmation && grant.account.account.emailLink)
+    #expect(grant.account.account.passwordHash != nil && grant.account.identities == owner.identities)
+  }
+
+  @Test func `that is disabled: told so`() async throws {
+    world.store.insert(account(.proved(ada), password: true, disabled: true))
+    await refused(.userDisabled) { try await world.signIn(world.emailLink()) }
+  }
+
+  @Test func `existing_only makes none`() async throws {
+    await refused(.accountNotFound) { try await world.signIn(world.emailLink(), existingOnly: true) }
+  }
+
+  @Test func `checks 5 to 7: nobody proved it and only a password leads in: reclaim, with everything planted`()
+    async throws
+  {
+    world.store.insert(account(.unproved(ada), password: true) { $0.displayName = "Squatter" })
+    let squatter = try await world.signIn(rightPassword).grant
+    let planted = world.hold(corp(), for: "account-y")
+    let grant = try await world.signIn(world.emailLink()).grant
+    #expect(grant.account.account.id == "account-y" && grant.revokedProviderIDs == ["password"])
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.emailProof == .emailLink && stored.emailLink && stored.passwordHash == nil)
+    #expect(stored.displayName.isEmpty)
+    #expect(try world.row(planted) == nil)
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+    await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
+    #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED"])
+  }
+
+  @Test(arguments: ["google", "link", "reset"])
+  func `check 6: a session that was refreshed for ninety days is over`(_ road: String) async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    var squatter = try await world.signIn(rightPassword).grant
+    for _ in 0..<9 {
+      world.clock.advance(millis: 10 * 86_400_000)
+      squatter = try await Refresh(world.environment)(squatter.refreshToken, world.call())
+    }
+    switch road {
+    case "google": _ = try await world.signIn(google()).grant
+    case "link": _ = try await world.signIn(world.emailLink()).grant
+    default: _ = try await world.reset(world.passwordReset())
+    }
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+    await refused(.tokenRevoked) { try await world.link(corp(), squatter) }
+  }
+
+  @Test func `check 8: it has more than that: a conflict, whose code can still claim the address`() async throws {
+    let owner = account(.unproved(ada), password: true, phone: number, identities: [corp()])
+    world.store.insert(owner)
+    let link = try await world.emailLink()
+    let exists = try await world.signIn(link).exists
+    #expect(exists.canClaimAddress && exists.methods == ["password", "phone", "oidc.corp"])
+    #expect(world.store.state("account-y") == owner)
+    let mine = try await claiming(link).grant
+    #expect(mine.isNewAccount && mine.account.account.email == ada && mine.account.account.emailProof == .emailLink)
+    let left = try #require(world.store.state("account-y"))
+    #expect(left.account.email == nil && left.account.passwordHash == nil && left.account.phoneNumber == number)
+    #expect(world.store.contents.events(of: "account-y") == ["ADDRESS_DETACHED"])
+    await refused(.invalidCode) { try await world.signIn(link) }
+  }
+
+  @Test func `the person of an account whose address was claimed is told wherever it can be reached`() async throws {
+    let trusted = corp(email: "work@example.com", tier: .verified)
+    world.store.insert(account(.unproved(ada), password: true, phone: number, identities: [trusted]))
+    _ = try await claiming(world.emailLink()).grant
+    let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
+      .filter { $0.kind == .addressDetached }
+    #expect(Set(told.map(\.recipient)) == [.email("work@example.com"), .phoneNumber(number)])
+    #expect(told.allSatisfy { $0.values == ["email": ada] })
+  }
+
+  @Test func `the holder of both completes the conflict, and the address is proved`() async throws {
+    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    let exists = try await world.signIn(world.emailLink()).exists
+    let grant = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
+    #expect(grant.account.account.emailProof == .emailLink && grant.account.account.emailLink)
+    #expect(grant.account.account.passwordHash != nil && grant.account.identities.count == 1)
+  }
+
+  @Test func `reclaim refused by the operator is a conflict`() async throws {
+    let world = World.sending { $0.reclaim = .refuse }
+    world.store.insert(account(.unproved(ada), password: true))
+    #expect(try await world.signIn(world.emailLink()).exists.canClaimAddress)
+  }
+
+  @Test func `S12 an administrator made it and nobody can get in: signed in, with what was prepared`() async throws {
+    world.store.insert(account(.unproved(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
+    let grant = try await world.signIn(world.emailLink()).grant
+    #expect(grant.account.account.displayName == "Ada" && grant.account.account.emailProof == .emailLink)
+  }
+
+  @Test(arguments: [AddressState.proved(ada), .unproved(ada)])
+  func `check 89: with a second factor the factor is asked for, and nothing is removed`(
+    _ address: AddressState
+  ) async throws {
+    let owner = account(address, password: true, factors: [.totp])
+    world.store.insert(owner)
+    let session = try world.session(of: "account-y", secondFactor: "totp")
+    let link = try await world.emailLink()
+    _ = try await world.signIn(link).required
+    #expect(world.store.state("account-y") == owner)
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [session.sessionID])
+    await refused(.expiredCode) { try await world.signIn(link) }
+    _ = try await world.signIn(world.emailLink()).required
+  }
+
+  @Test func `after its factor an unproved account is signed in to whole, and proved`() async throws {
+    let owner = account(.unproved(ada), password: true, identities: [corp()], factors: [.totp])
+    let identity = IdentityKey(providerID: "emailLink", subject: ada)
+    var facts = Facts()
+    facts.emailOwner = owner
+    let decision = CodeDecision(
+      assertion: Assertion(identity: identity, email: ada, tier: .authoritative), passedFor: "account-y",
+      policy: world.policy, now: world.now, newAccountID: { "new" })
+    guard case .open(let opening) = decision.decide(facts) else {
+      Issue.record("not opened")
+      return
+    }
+    #expect(opening.state.account.passwordHash != nil && opening.state.identities == owner.identities)
+    #expect(opening.state.account.emailProof == .emailLink && opening.revokedProviderIDs.isEmpty)
+  }
+
+  @Test func `duplicate mode: a link still names the account by its address`() async throws {
+    let world = World.sending { $0.oneAccountPerEmail = false }
+    world.store.insert(account(.proved(ada), password: true))
+    #expect(try await world.signIn(world.emailLink()).grant.account.account.id == "account-y")
+  }
+}
+
+// MARK: completion, Link and Reauthenticate
+
+@Suite struct `Mailed links for what is held, and in a session` {
+  let world = World.sending()
+
+  @Test func `a conflict is completed by a link to the account's proved address`() async throws {
+    world.store.insert(account(.proved(ada), password: true, emailLink: true))
+    let exists = try await world.signIn(google()).exists
+    let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    #expect(grant.account.identities.map(\.key) == [google().identity] && grant.account.account.passwordHash != nil)
+  }
+
+  @Test func `a link on an unproved account completes by reclaim, and the row is kept`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let squatter = try await world.signIn(rightPassword).grant
+    let exists = try await world.signIn(corp()).exists
+    let link = try await world.emailLink()
+    let grant = try await world.signIn(link, pendingToken: exists.handle).grant
+    #expect(grant.account.identities.map(\.key) == [corp().identity] && grant.revokedProviderIDs == ["password"])
+    #expect(grant.account.account.emailProof == .emailLink && grant.account.account.passwordHash == nil)
+    #expect(try world.row(exists.handle)?.completedSessionID == grant.sessionID)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+  }
+
+  @Test func `a link on an unproved account with more than a password completes nothing`() async throws {
+    let owner = account(.unproved(ada), password: true, phone: number)
+    world.store.insert(owner)
+    let exists = try await world.signIn(corp()).exists
+    await refused(.pendingCredentialMismatch) {
+      try await world.signIn(world.emailLink(), pendingToken: exists.handle)
+    }
+    #expect(world.store.state("account-y") == owner)
+  }
+
+  @Test func `S8 a link completes no changed subject, not even after the unlink`() async throws {
+    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google("old")]))
+    let exists = try await world.signIn(google("new")).exists
+    await refused(.providerAlreadyLinked) { try await world.signIn(world.emailLink(), pendingToken: exists.handle) }
+    world.clock.advance(millis: 1)
+    _ = try await world.unlink("google.com", try world.session(of: "account-y"))
+    await refused(.pendingCredentialMismatch) {
+      try await world.signIn(world.emailLink(), pendingToken: exists.handle)
+    }
+  }
+
+  @Test func `L5 an account without an address takes it, proved`() async throws {
+    world.store.insert(account(phone: number))
+    let session = try world.session(of: "account-y", by: .phone)
+    let grant = try await world.link(world.emailLink(), session).grant
+    #expect(grant.account.account.email == ada && grant.account.account.emailProof == .emailLink)
+    #expect(WaysIn(grant.account, world.policy).methods == ["emailLink", "phone"])
+  }
+
+  @Test func `L6 a link to the own address inside a session proves it, and keeps what was there`() async throws {
+    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    let session = try world.session(of: "account-y")
+    let grant = try await world.link(world.emailLink(), session).grant
+    #expect(grant.account.account.emailProof == .emailLink && grant.account.account.passwordHash != nil)
+    guard case .session(_, true) = try await world.link(world.emailLink(), grant) else {
+      Issue.record("L1: linked before")
+      return
+    }
+  }
+
+  @Test func `L4 another account's address, and L7 an address beside the own, are refused`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "other", .proved("bob@example.com"), password: true))
+    let session = try world.session(of: "other")
+    await refused(.emailAlreadyInUse) { try await world.link(world.emailLink(), session) }
+    await refused(.invalidField) { try await world.link(world.emailLink(to: "free@example.com"), session) }
+  }
+
+  @Test func `reauthentication by the own proved address, and by no other`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "other", .unproved("bob@example.com"), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: 600_000)
+    let grant = try await world.reauthenticate(world.emailLink(), session).grant
+    #expect(try world.claims(grant).authTime == world.now)
+    let other = try world.session(of: "other")
+    await refused(.userMismatch) { try await world.reauthenticate(world.emailLink(), other) }
+    await refused(.userMismatch) { try await world.reauthenticate(world.emailLink(to: "bob@example.com"), other) }
+  }
+
+  @Test func `unlink takes the mailed link, and it can be the last one`() async throws {
+    world.store.insert(account(.proved(ada), password: true, emailLink: true))
+    let grant = try await world.unlink("emailLink", try world.session(of: "account-y"))
+    #expect(WaysIn(grant.account, world.policy).methods == ["password"])
+    let last = try world.session(of: "account-y")
+    await refused(.lastSignInMethod) { try await world.unlink("password", last) }
+  }
+}

@@ -1,0 +1,184 @@
+import Store
+import Testing
+
+@testable import Identity
+
+private let newPassword = Credential.password(email: ada, password: "battery staple")
+
+@Suite struct `Password reset` {
+  let world = World.sending()
+
+  @Test func `on a proved account it replaces the password and ends all sessions`() async throws {
+    let owner = account(.proved(ada), password: true, emailLink: true, phone: number, identities: [google()])
+    world.store.insert(owner)
+    let session = try world.session(of: "account-y")
+    let answer = try await world.reset(world.passwordReset())
+    #expect(answer == PasswordWasReset(email: ada, revokedProviderIDs: []))
+    let stored = try #require(world.store.state("account-y"))
+    #expect(stored.identities == owner.identities && stored.account.phoneNumber == number)
+    #expect(stored.account.emailProof == .confirmation && stored.account.tokensValidAfter == world.now)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
+    await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
+    #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
+    #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_RESET"])
+    #expect(try world.lastMessage().kind == .passwordChanged)
+  }
+
+  @Test func `3.5 ways in that came while nobody had proved the address go, and later ones stay`() async throws {
+    let planted = google("planted", email: "eve@x.example")
+    var state = account(
+      .proved(ada), password: true, phone: number, identities: [planted, corp(tier: .verified)])
+    state.account.phoneNumberSetAt = beginning
+    state.account.emailProvedAt = beginning.adding(millis: 1)
+    let later = IdentityRecord(
+      assertion: assertion("oidc.other", "o-1", email: nil, tier: .unverified), accountID: "account-y",
+      linkedAt: beginning.adding(millis: 1))
+    state.identities.append(later)
+    world.store.insert(state)
+    let answer = try await world.reset(world.passwordReset())
+    #expect(answer.revokedProviderIDs == ["phone", "google.com"])
+    let stored = try #require(world.store.state("account-y"))
+    #expect(stored.account.phoneNumber == nil)
+    #expect(Set(stored.identities.map(\.key.providerID)) == ["oidc.corp", "oidc.other"])
+  }
+
+  @Test func `3.3 on an account that nobody proved it is reclaim`() async throws {
+    world.store.insert(account(.unproved(ada), password: true) { $0.displayName = "Squatter" })
+    let squatter = try await world.signIn(rightPassword).grant
+    let planted = world.hold(corp(), for: "account-y")
+    let answer = try await world.reset(world.passwordReset())
+    #expect(answer.revokedProviderIDs == ["password"])
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.emailProof == .reset && stored.email == ada && stored.displayName.isEmpty)
+    #expect(try world.row(planted) == nil)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+    #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED", "PASSWORD_RESET"])
+    #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
+  }
+
+  @Test func `check 8: an unproved account with more than a password is not reset, and the code survives`()
+    async throws
+  {
+    let edits: [AccountState] = [
+      account(.unproved(ada), password: true, phone: number),
+      account(.unproved(ada), password: true, identities: [corp()]),
+      account(.unproved(ada), password: true) { $0.customToken = true },
+    ]
+    for owner in edits {
+      let world = World.sending()
+      world.store.insert(owner)
+      let code = try await world.passwordReset()
+      await refused(.unverifiedEmail) { try await world.reset(code) }
+      #expect(world.store.state("account-y") == owner)
+      #expect(try await world.check(code).mode == .resetPassword)
+    }
+    let refusing = World.sending { $0.reclaim = .refuse }
+    refusing.store.insert(account(.unproved(ada), password: true))
+    await refused(.unverifiedEmail) { try await refusing.reset(refusing.passwordReset()) }
+  }
+
+  @Test func `check 89: on a proved account with a second factor the factor stays, and is asked for at sign-in`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    _ = try await world.reset(world.passwordReset())
+    #expect(world.store.state("account-y")?.factors.count == 1)
+    _ = try await world.signIn(newPassword).required
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+  }
+
+  @Test func `check 89: on an unproved account with a second factor nothing is removed and nothing set`() async throws {
+    let owner = account(.unproved(ada), password: true, factors: [.totp])
+    world.store.insert(owner)
+    await refused(.requiresSecondFactor) { try await world.reset(world.passwordReset()) }
+    #expect(world.store.state("account-y") == owner)
+  }
+
+  @Test func `S12 an account that an administrator made gets its first password, with what was prepared`()
+    async throws
+  {
+    world.store.insert(account(.unproved(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
+    #expect(try await world.reset(world.passwordReset()).revokedProviderIDs.isEmpty)
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.displayName == "Ada" && stored.emailProof == .reset && stored.passwordHash != nil)
+  }
+
+  @Test func `check 39: a known and an unknown address get one answer, and only the known one gets a mail`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    var answers: [Timestamp] = []
+    for email in [ada, "nobody@example.com"] {
+      answers.append(
+        try await SendPasswordReset(world.environment)(email, MailOrder(continueURI: page), world.call()))
+    }
+    #expect(Set(answers).count == 1)
+    let rows = world.store.contents.pendings.values
+    #expect(rows.count == 2 && Set(rows.map(\.sealed.count)).count == 1)
+    #expect(world.store.contents.deliveries.count == 1)
+    #expect(try world.lastMessage().recipient == .email(ada))
+  }
+
+  @Test func `check 106: it is good once, for an hour, and the next ends it`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let former = try await world.passwordReset()
+    let latter = try await world.passwordReset()
+    await refused(.invalidCode) { try await world.reset(former) }
+    _ = try await world.reset(latter)
+    await refused(.expiredCode) { try await world.reset(latter) }
+    let late = try await world.passwordReset()
+    world.clock.advance(millis: 3_600_000)
+    await refused(.expiredCode) { try await world.reset(late) }
+  }
+
+  @Test func `check 106: a code of another purpose sets no password`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    guard case .emailLink(_, let code) = try await world.emailLink() else { return }
+    await refused(.invalidCode) { try await world.reset(code) }
+    let reset = try await world.passwordReset()
+    await refused(.invalidCode) { try await world.signIn(.emailLink(email: ada, code: reset)) }
+    await refused(.invalidCode) { try await world.confirm(reset) }
+  }
+
+  @Test func `a weak password is refused, and the code survives`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let code = try await world.passwordReset()
+    let failure = await refused(.weakPassword) { try await world.reset(code, to: "short") }
+    #expect(failure?.field == "new_password")
+    _ = try await world.reset(code)
+  }
+
+  @Test func `a disabled account, and one that left the address, are not reset`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let code = try await world.passwordReset()
+    world.store.edit { $0.accounts["account-y"]?.disabled = true }
+    await refused(.userDisabled) { try await world.reset(code) }
+    world.store.edit { tables in
+      tables.accounts["account-y"]?.disabled = false
+      tables.accounts["account-y"]?.email = "new@example.com"
+    }
+    await refused(.invalidCode) { try await world.reset(code) }
+  }
+
+  @Test func `two resets at once set one password`() async throws {
+    let store = MemoryStore(meetsRaces: true)
+    let world = World(store: store) { $0.mailEnabled = true }
+    store.insert(account(.proved(ada), password: true))
+    let code = try await world.passwordReset()
+    let done = await withTaskGroup(of: Int.self) { group in
+      for index in 0..<20 {
+        group.addTask { (try? await world.reset(code, to: "battery staple \(index)")) == nil ? 0 : 1 }
+      }
+      return await group.reduce(0, +)
+    }
+    #expect(done == 1 && store.contents.events(of: "account-y") == ["PASSWORD_RESET"])
+  }
+
+  @Test func `without passwords or mail no reset is sent`() async throws {
+    for edit: @Sendable (inout Policy) -> Void in [{ $0.passwordEnabled = false }, { $0.mailEnabled = false }] {
+      let closed = World.sending(policy: edit)
+      await refused(.operationNotAllowed) { try await closed.passwordReset() }
+    }
+  }
+}

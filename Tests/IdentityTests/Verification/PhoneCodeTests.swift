@@ -1,0 +1,279 @@
+import Store
+import Testing
+
+@testable import Identity
+
+@Suite struct `Phone codes` {
+  let world = World.sending()
+
+  @Test func `a code signs a new number up and then signs it in`() async throws {
+    let first = try await world.signIn(world.phoneCode()).grant
+    #expect(first.isNewAccount && first.account.account.phoneNumber == number)
+    #expect(first.account.account.phoneNumberSetAt == world.now)
+    #expect(try world.claims(first).signInProviderID == "phone")
+    #expect(try world.claims(first).phoneNumber == number)
+    let again = try await world.signIn(world.phoneCode()).grant
+    #expect(!again.isNewAccount && again.account.account.id == first.account.account.id)
+  }
+
+  @Test func `check 106: a code is six digits, good once, for ten minutes`() async throws {
+    let code = try await world.phoneCode()
+    let digits = try #require(try world.lastMessage().values["code"])
+    #expect(digits.wholeMatch(of: /[0-9]{6}/) != nil)
+    _ = try await world.signIn(code)
+    await refused(.expiredCode) { try await world.signIn(code) }
+    let late = try await world.phoneCode()
+    world.clock.advance(millis: 599_999)
+    let row = try #require(try world.row(late.verificationID))
+    #expect(row.expiresAt == world.now.adding(millis: 1))
+    world.clock.advance(millis: 1)
+    await refused(.expiredCode) { try await world.signIn(late) }
+  }
+
+  @Test func `check 106: after five wrong tries the right digits are too late`() async throws {
+    let code = try await world.phoneCode()
+    for _ in 0..<5 { await refused(.invalidCode) { try await world.signIn(code.mistyped) } }
+    await refused(.expiredCode) { try await world.signIn(code) }
+    #expect(world.store.contents.accounts.isEmpty)
+  }
+
+  @Test func `check 106: four wrong tries leave one`() async throws {
+    let code = try await world.phoneCode()
+    for _ in 0..<4 { await refused(.invalidCode) { try await world.signIn(code.mistyped) } }
+    #expect(try await world.signIn(code).grant.isNewAccount)
+  }
+
+  @Test func `check 106: asking again ends the former code`() async throws {
+    let former = try await world.phoneCode()
+    let latter = try await world.phoneCode()
+    await refused(.invalidCode) { try await world.signIn(former) }
+    #expect(try await world.signIn(latter).grant.isNewAccount)
+    #expect(world.store.contents.pendings.count == 1)
+  }
+
+  @Test func `check 106: a code of another caller, browser or purpose is refused like an unknown one`() async throws {
+    func mine() -> CallFacts { world.call(binding: "browser of ada") }
+    let code = try await world.phoneCode(mine())
+    var refusals: [Failure?] = []
+    for call in [
+      world.call(), world.call(binding: "browser of eve"), world.call(caller: "x", binding: "browser of ada"),
+    ] {
+      refusals.append(await refused(.invalidCode) { try await world.signIn(code, call) })
+    }
+    let session = try await world.signIn(.anonymous).grant
+    refusals.append(await refused(.invalidCode) { try await world.link(code, session, mine()) })
+    let unknown = Credential.phoneCode(verificationID: world.hold(google(), for: "account-y"), digits: "123456")
+    refusals.append(await refused(.invalidCode) { try await world.signIn(unknown, mine()) })
+    refusals.append(
+      await refused(.invalidCode) { try await world.signIn(.phoneCode(verificationID: "", digits: "123456")) })
+    #expect(Set(refusals.map { $0?.hint }).count == 1)
+    #expect(try await world.signIn(code, mine()).grant.isNewAccount)
+  }
+
+  @Test func `check 39: a known and an unknown number get the same answer and the same writes`() async throws {
+    world.store.insert(account(phone: number))
+    for target in [number, "+15550199"] {
+      let code = try await world.phoneCode(to: target)
+      let row = try #require(try world.row(code.verificationID))
+      #expect(row.expiresAt == world.now.adding(millis: 600_000))
+      #expect(try world.lastMessage().recipient == .phoneNumber(target))
+    }
+    #expect(world.store.contents.pendings.count == 2 && world.store.contents.deliveries.count == 2)
+    #expect(Set(world.store.contents.pendings.values.map(\.sealed.count)).count == 1)
+  }
+
+  @Test func `check 39: an account whose rows are at their maximum answers like a number that nobody has`()
+    async throws
+  {
+    world.store.insert(account(phone: number))
+    for _ in 0..<world.policy.pendingLimits.perAccountMax { _ = world.hold(google(), for: "account-y") }
+    _ = try await world.phoneCode()
+  }
+
+  @Test func `the digits are nowhere in the row or the queue in clear`() async throws {
+    guard case .phoneCode(let id, let digits) = try await world.phoneCode() else { return }
+    let row = try #require(try world.row(id))
+    #expect(!"\(row)".contains(digits))
+    #expect(!world.store.contents.deliveries.contains { "\($0)".contains(digits) })
+  }
+
+  @Test func `two parallel redemptions sign in once`() async throws {
+    let store = MemoryStore(meetsRaces: true)
+    let world = World(store: store) { $0.textMessagesEnabled = true }
+    let code = try await world.phoneCode()
+    let sessions = await withTaskGroup(of: Int.self) { group in
+      for _ in 0..<50 { group.addTask { if case .session? = try? await world.signIn(code) { 1 } else { 0 } } }
+      return await group.reduce(0, +)
+    }
+    #expect(sessions == 1 && store.contents.sessions.count == 1)
+  }
+
+  @Test func `a disabled account is told so, and existing_only makes none`() async throws {
+    world.store.insert(account(phone: number, disabled: true))
+    await refused(.userDisabled) { try await world.signIn(world.phoneCode()) }
+    await refused(.accountNotFound) { try await world.signIn(world.phoneCode(to: "+15550199"), existingOnly: true) }
+  }
+
+  @Test(arguments: [[FactorKind.phone], [.phone, .recoveryCode]])
+  func `an account whose only second factor is a telephone is not signed in by one`(
+    _ factors: [FactorKind]
+  ) async throws {
+    world.store.insert(account(phone: number, factors: factors))
+    await refused(.unsupportedFirstFactor) { try await world.signIn(world.phoneCode()) }
+    let session = try world.session(of: "account-y")
+    let code = try await world.phoneCode(for: .reauthenticate, in: session)
+    await refused(.unsupportedFirstFactor) { try await world.reauthenticate(code, session) }
+  }
+
+  @Test func `check 89: a phone code does not satisfy a second factor, and is used up by what is held`() async throws {
+    world.store.insert(account(phone: number, factors: [.totp]))
+    let code = try await world.phoneCode()
+    let required = try await world.signIn(code).required
+    #expect(try world.row(required.handle)?.purpose == .secondFactor)
+    #expect(world.store.contents.sessions.isEmpty)
+    await refused(.expiredCode) { try await world.signIn(code) }
+  }
+
+  @Test func `without a road, or the operator's leave, no code is sent and none is taken`() async throws {
+    for edit: @Sendable (inout Policy) -> Void in [{ $0.phoneEnabled = false }, { $0.textMessagesEnabled = false }] {
+      let closed = World.sending(policy: edit)
+      await refused(.operationNotAllowed) { try await closed.phoneCode() }
+      #expect(closed.store.contents.pendings.isEmpty)
+    }
+    let closed = World { $0.phoneEnabled = false }
+    await refused(.operationNotAllowed) {
+      try await closed.signIn(.phoneCode(verificationID: "x", digits: "123456"))
+    }
+  }
+
+  @Test func `a sign-in code takes no ID token, and the other two want one`() async throws {
+    world.store.insert(account(phone: number))
+    let session = try world.session(of: "account-y")
+    await refused(.invalidField) { try await world.phoneCode(in: session) }
+    await refused(.invalidIDToken) { try await world.phoneCode(for: .link) }
+  }
+}
+
+// MARK: Link and Reauthenticate
+
+@Suite struct `Phone codes in a session` {
+  let world = World.sending()
+
+  @Test func `L7 a free number is linked, and opens the account from then on`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
+    #expect(grant.account.account.phoneNumber == number && grant.account.account.email == ada)
+    #expect(try await world.signIn(world.phoneCode()).grant.account.account.id == "account-y")
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+  }
+
+  @Test func `L1 the account's own number changes nothing`() async throws {
+    world.store.insert(account(phone: number))
+    let session = try world.session(of: "account-y", by: .phone)
+    let code = try await world.phoneCode(for: .link, in: session)
+    guard case .session(_, let alreadyLinked) = try await world.link(code, session) else { return }
+    #expect(alreadyLinked && world.store.state("account-y") == account(phone: number))
+  }
+
+  @Test func `L2 a number of another account is in use, and its handle signs in there`() async throws {
+    world.store.insert(account(id: "other", phone: number))
+    world.store.insert(account(password: true))
+    let session = try world.session(of: "account-y")
+    let code = try await world.phoneCode(for: .link, in: session)
+    let inUse = try await world.link(code, session).inUse
+    #expect(world.store.state("other") == account(id: "other", phone: number))
+    #expect(world.store.state("account-y") == account(password: true))
+    #expect(try await world.signIn(.pendingToken(inUse.handle)).grant.account.account.id == "other")
+    await refused(.expiredCode) { try await world.link(code, session) }
+  }
+
+  @Test func `L2 a handle whose number has moved on signs nobody in`() async throws {
+    world.store.insert(account(id: "other", phone: number))
+    world.store.insert(account(password: true))
+    let session = try world.session(of: "account-y")
+    let inUse = try await world.link(world.phoneCode(for: .link, in: session), session).inUse
+    world.store.edit { tables in
+      tables.accounts["other"]?.phoneNumber = nil
+      tables.accounts["account-y"]?.phoneNumber = number
+    }
+    await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(inUse.handle)) }
+  }
+
+  @Test func `L3 an account has one number`() async throws {
+    world.store.insert(account(phone: "+15550199"))
+    let session = try world.session(of: "account-y", by: .phone)
+    let code = try await world.phoneCode(for: .link, in: session)
+    await refused(.providerAlreadyLinked) { try await world.link(code, session) }
+  }
+
+  @Test func `L9 an anonymous person with a number is none any more`() async throws {
+    let session = try await world.signIn(.anonymous).grant
+    let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
+    #expect(grant.account.account.id == session.account.account.id && !grant.account.account.anonymous)
+  }
+
+  @Test func `L11 what a code proved waits for the second factor`() async throws {
+    world.store.insert(account(password: true, factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    let code = try await world.phoneCode(for: .link, in: session)
+    _ = try await world.link(code, session).required
+    #expect(world.store.state("account-y")?.account.phoneNumber == nil)
+    await refused(.expiredCode) { try await world.link(code, session) }
+  }
+
+  @Test func `L12 an old login is refused, and the code survives`() async throws {
+    let world = World.sending { $0.linkRecentLoginMillis = 60_000 }
+    world.store.insert(account(password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: 60_000)
+    let code = try await world.phoneCode(for: .link, in: session)
+    await refused(.requiresRecentLogin) { try await world.link(code, session) }
+    #expect(try world.row(code.verificationID)?.completedAt == nil)
+  }
+
+  @Test func `a code that was asked for in one account links to no other`() async throws {
+    world.store.insert(account(id: "a", password: true))
+    world.store.insert(account(id: "b", phone: "+15550199"))
+    let (a, b) = (try world.session(of: "a"), try world.session(of: "b", by: .phone))
+    let code = try await world.phoneCode(for: .link, in: a)
+    await refused(.invalidCode) { try await world.link(code, b) }
+    #expect(try await world.link(code, a).grant.account.account.phoneNumber == number)
+  }
+
+  @Test func `reauthentication by the account's own number is a login of now`() async throws {
+    world.store.insert(account(password: true, phone: number))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: 600_000)
+    let code = try await world.phoneCode(for: .reauthenticate, in: session)
+    let grant = try await world.reauthenticate(code, session).grant
+    #expect(try world.claims(grant).authTime == world.now)
+    await refused(.expiredCode) { try await world.reauthenticate(code, session) }
+  }
+
+  @Test func `check 85: no code is sent for a reauthentication by another number`() async throws {
+    world.store.insert(account(password: true, phone: "+15550199"))
+    world.store.insert(account(id: "other", phone: number))
+    let session = try world.session(of: "account-y")
+    await refused(.userMismatch) { try await world.phoneCode(for: .reauthenticate, in: session) }
+    #expect(world.store.contents.deliveries.isEmpty)
+  }
+
+  @Test func `a conflict is completed by the number of the account found`() async throws {
+    world.store.insert(account(.proved(ada), phone: number))
+    let exists = try await world.signIn(google()).exists
+    #expect(exists.methods == ["phone"])
+    let grant = try await world.signIn(world.phoneCode(), pendingToken: exists.handle).grant
+    #expect(grant.account.identities.map(\.key) == [google().identity])
+    #expect(grant.account.account.phoneNumberSetAt == nil, "no number was set")
+  }
+
+  @Test func `check 18: another account's number completes nothing`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "other", phone: number))
+    let exists = try await world.signIn(google()).exists
+    let code = try await world.phoneCode()
+    await refused(.pendingCredentialMismatch) { try await world.signIn(code, pendingToken: exists.handle) }
+    #expect(try world.row(code.verificationID)?.completedAt == nil)
+  }
+}

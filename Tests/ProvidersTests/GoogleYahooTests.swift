@@ -1,0 +1,235 @@
+import Crypto
+import Encodings
+import Fetch
+import Store
+import Testing
+import Tokens
+
+@testable import Providers
+
+private func configured(_ id: String, _ clientIDs: [String] = ["client-1"]) throws -> ProviderSettings {
+  var settings = try #require(ProviderSettings.standard(id: id))
+  settings.clientIDs = clientIDs
+  settings.client.secret = Secret(copying: Array("s3cret".utf8))
+  return settings
+}
+
+struct GoogleTests {
+  private let issuer = Issuer(issuer: "https://accounts.google.com", key: Keys.rsa, algorithm: .rs256)
+
+  private func bench(_ change: (inout ProviderSettings) -> Void = { _ in }) throws -> FlowBench {
+    var settings = try configured("google.com", ["client-1", "client-ios"])
+    change(&settings)
+    return try FlowBench(settings, issuer)
+  }
+
+  @Test func `a flow begins at Google, with what a caller may set there`() async throws {
+    let request = Flow.request(
+      scopes: ["https://www.googleapis.com/auth/calendar.readonly"],
+      parameters: ["hd": "corp.com", "access_type": "offline", "prompt": "consent"], loginHint: "ann@corp.com")
+    #expect(
+      try await bench().start(request).authorizationURL
+        == "https://accounts.google.com/o/oauth2/v2/auth?access_type=offline&client_id=client-1"
+        + "&code_challenge=\(Flow.challenge)&code_challenge_method=S256&hd=corp.com&login_hint=ann%40corp.com"
+        + "&nonce=\(Flow.nonce)&prompt=consent&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus"
+        + "&response_type=code&scope=openid%20email%20profile"
+        + "%20https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcalendar.readonly"
+        + "&state=\(Flow.state)")
+  }
+
+  @Test func `check 88: a fresh login lets the person choose the account again, which is all that Google takes`()
+    async throws
+  {
+    let asked = Asked(try await bench().start(Flow.request(freshLogin: true)).authorizationURL)
+    #expect(asked["prompt"] == "select_account" && asked["max_age"] == nil)
+  }
+
+  @Test func `a flow is redeemed at Google's token endpoint`() async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims(["email": .string("ann@gmail.com")]))
+    let verified = try await bench.finish()
+    #expect(verified.assertion.identity == IdentityKey(providerID: "google.com", subject: "person-1"))
+    #expect(verified.assertion.tier == .authoritative)
+    #expect(bench.tokenRequest?.url == "https://oauth2.googleapis.com/token")
+  }
+
+  @Test func `check 63: Google may name itself with a scheme in its response and without one in its token`()
+    async throws
+  {
+    let bench = try bench()
+    try bench.redeems(bench.claims(["iss": .string("accounts.google.com")]))
+    #expect(await bench.refusal(Flow.callback(["iss": "https://accounts.google.com"])) == nil)
+    #expect(await bench.refusal(Flow.callback(["iss": "accounts.google.com"]))?.name == "flowMismatch")
+  }
+
+  @Test func `check 40: any of our clients may have an ID token, nobody else's`() async throws {
+    let bench = try bench()
+    for (audience, refusal) in [("client-ios", nil), ("client-3", ProviderRefusal.invalid(why: "AUDIENCE"))] {
+      let token = PresentedToken(idToken: try issuer.token(["aud": .string(audience)]))
+      var seen: ProviderRefusal?
+      do {
+        _ = try await bench.registry.verify(token, of: "google.com", at: now)
+      } catch { seen = error as? ProviderRefusal }
+      #expect(seen == refusal)
+    }
+  }
+
+  @Test(arguments: [("corp.com", true), ("other.com", false), (nil, false), ("CORP.com", false)] as [(String?, Bool)])
+  func `organisations that are named are looked for in the token, whatever was asked for`(
+    domain: String?, isTaken: Bool
+  ) async throws {
+    let bench = try bench { $0.hostedDomains = ["corp.com"] }
+    let refusal = try await bench.refusal(["hd": domain.map { .string($0) }])
+    #expect(refusal == (isTaken ? nil : .invalid(why: "HOSTED_DOMAIN")))
+  }
+
+  // MARK: Access tokens
+
+  private func check(_ changes: [String: JSONValue?] = [:], profile: [String: JSONValue] = [:]) throws -> FlowBench {
+    let bench = try bench { $0.hostedDomains = [] }
+    var members: [String: JSONValue] = [
+      "aud": .string("client-ios"), "azp": .string("client-ios"), "sub": .string("1234567890"),
+      "exp": .string("\(now.seconds + 100)"), "expires_in": .string("100"), "email": .string("eve@gmail.com"),
+      "email_verified": .string("true"), "scope": .string("openid email"),
+    ]
+    for (name, value) in changes { members[name] = value }
+    bench.answers("https://oauth2.googleapis.com/tokeninfo", members)
+    let person: [String: JSONValue] = [
+      "sub": .string("1234567890"), "email": .string("ann@gmail.com"), "email_verified": .bool(true),
+      "name": .string("Ann"),
+    ]
+    bench.answers(bench.profileURL, person.merging(profile) { _, changed in changed })
+    return bench
+  }
+
+  private func refusal(_ bench: FlowBench, _ token: String = "ya29.token") async -> ProviderRefusal? {
+    do {
+      _ = try await bench.registry.verify(PresentedToken(accessToken: token), of: "google.com", at: now)
+      return nil
+    } catch { return error as? ProviderRefusal }
+  }
+
+  @Test func `an access token is good once Google says that it is for a client of ours`() async throws {
+    let bench = try check()
+    let presented = PresentedToken(accessToken: "ya29.token")
+    #expect(try bench.registry.verifyNow(presented, of: "google.com", at: now) == nil)
+    let verified = try await bench.registry.verify(presented, of: "google.com", at: now)
+    #expect(verified.assertion.identity.subject == "1234567890" && verified.assertion.email == "ann@gmail.com")
+    #expect(verified.assertion.tier == .authoritative && verified.own.accessToken == "ya29.token")
+    // The token is in no URL.
+    #expect(bench.fetcher.asked == ["https://oauth2.googleapis.com/tokeninfo", bench.profileURL])
+    #expect(Asked(form: bench.fetcher.requests.first?.body).parameters == ["access_token": "ya29.token"])
+  }
+
+  @Test func `where the discovery document names the endpoints, the bearer is asked for there`() async throws {
+    let bench = try bench { $0.endpoints.profile = "" }
+    let check: [String: JSONValue] = [
+      "aud": .string("client-1"), "sub": .string("1"), "exp": .string("\(now.seconds + 100)"),
+    ]
+    bench.answers("https://oauth2.googleapis.com/tokeninfo", check)
+    bench.answers("https://accounts.google.com/userinfo", ["sub": .string("1")])
+    #expect(await refusal(bench) == nil)
+  }
+
+  @Test func `check 40: an access token for somebody else's client is refused, and its bearer not asked for`()
+    async throws
+  {
+    for (change, why) in [
+      (["aud": .string("client-3")], "AUDIENCE"), (["aud": nil], "AUDIENCE"),
+      (["azp": .string("client-3")], "AUTHORIZED_PARTY"), (["exp": nil], "EXPIRY_MISSING"),
+    ] as [([String: JSONValue?], String)] {
+      let bench = try check(change)
+      #expect(await refusal(bench) == .invalid(why: why))
+      #expect(!bench.fetcher.asked.contains(bench.profileURL))
+    }
+    #expect(await refusal(try check(["exp": .string("\(now.seconds)")])) == .expired)
+    #expect(await refusal(try check(["exp": .int(now.seconds + 1)])) == nil)
+  }
+
+  @Test func `check 51: a profile of another subject is refused`() async throws {
+    let refused = ProviderRefusal.invalid(why: "the profile is of another subject")
+    #expect(await refusal(try check(profile: ["sub": .string("2")])) == refused)
+    #expect(await refusal(try check(["sub": nil])) == refused)
+  }
+
+  @Test func `check 55: the text true is no word of Google's on an address`() async throws {
+    let bench = try check(profile: ["email_verified": .string("true")])
+    let presented = PresentedToken(accessToken: "ya29.token")
+    let assertion = try await bench.registry.verify(presented, of: "google.com", at: now).assertion
+    #expect(assertion.tier == .unverified)
+  }
+
+  @Test func `a token that Google does not know is invalid, a Google that does not answer is not`() async throws {
+    let bench = try check()
+    bench.answers("https://oauth2.googleapis.com/tokeninfo", ["error": .string("invalid_token")], status: 400)
+    #expect(await refusal(bench)?.name == "invalid")
+    bench.answers("https://oauth2.googleapis.com/tokeninfo", text: "<html>", status: 502)
+    #expect(await refusal(bench)?.name == "unavailable")
+    #expect(await refusal(bench, "line\nend")?.name == "invalid")
+  }
+}
+
+struct YahooTests {
+  private let issuer = Issuer(issuer: "https://api.login.yahoo.com")
+
+  private func bench(_ change: (inout ProviderSettings) -> Void = { _ in }) throws -> FlowBench {
+    var settings = try configured("yahoo.com")
+    change(&settings)
+    return try FlowBench(settings, issuer)
+  }
+
+  @Test func `a flow begins at Yahoo, with scopes and parameters of the caller`() async throws {
+    let request = Flow.request(scopes: ["mail-r"], parameters: ["language": "de-de", "prompt": "login"])
+    #expect(
+      try await bench().start(request).authorizationURL
+        == "https://api.login.yahoo.com/oauth2/request_auth?client_id=client-1&code_challenge=\(Flow.challenge)"
+        + "&code_challenge_method=S256&language=de-de&nonce=\(Flow.nonce)&prompt=login"
+        + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus&response_type=code"
+        + "&scope=openid%20email%20profile%20mail-r&state=\(Flow.state)")
+  }
+
+  @Test func `a flow is redeemed with Basic authentication`() async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims(["email": .string("ann@yahoo.co.uk")]))
+    let verified = try await bench.finish()
+    #expect(verified.assertion.identity == IdentityKey(providerID: "yahoo.com", subject: "person-1"))
+    #expect(verified.assertion.tier == .authoritative)
+    let request = try #require(bench.tokenRequest)
+    #expect(request.url == "https://api.login.yahoo.com/oauth2/get_token")
+    #expect(request.fields.contains(.init("authorization", "Basic " + Base64.padded(Array("client-1:s3cret".utf8)))))
+  }
+
+  @Test(arguments: ["ann@corp.com", "ann@yahoo.co.jp", "ann@yahoo.com.example.org", "ann@notyahoo.com"])
+  func `an address outside Yahoo's domains is a person's second one, and proves nothing`(email: String) async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims(["email": .string(email)]))
+    #expect(try await bench.finish().assertion.tier == .unverified)
+  }
+
+  @Test func `check 40: an ID token of Yahoo for another audience ends no flow`() async throws {
+    #expect(try await bench().refusal(["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
+    #expect(try await bench().refusal(["iss": .string("https://auth.login.yahoo.co.jp")]) == .invalid(why: "ISSUER"))
+  }
+
+  @Test(arguments: [PresentedToken(accessToken: "bare"), PresentedToken(idToken: "a.b.c")])
+  func `check 49: a token that somebody else obtained is refused with what to do instead`(
+    token: PresentedToken
+  ) async throws {
+    let bench = try bench()
+    await #expect {
+      try await bench.registry.verify(token, of: "yahoo.com", at: now)
+    } throws: { error in
+      guard case .audienceUnverifiable(let hint) = error as? ProviderRefusal else { return false }
+      return hint.contains("StartFlow")
+    }
+    #expect(bench.fetcher.asked.isEmpty)
+  }
+
+  @Test func `check 69: Yahoo without a client secret is of no use, and configuration says so`() throws {
+    #expect {
+      var settings = try configured("yahoo.com")
+      settings.client.secret = nil
+      try settings.check()
+    } throws: { ($0 as? ProviderSettingsError)?.setting == "client_secret_file" }
+  }
+}

@@ -1,0 +1,225 @@
+import Crypto
+import Fetch
+import Store
+import Testing
+import Tokens
+
+@testable import Providers
+
+struct LinkedInTests {
+  private let issuer = Issuer(issuer: "https://www.linkedin.com/oauth", key: Keys.rsa, algorithm: .rs256)
+
+  private func bench(_ change: (inout ProviderSettings) -> Void = { _ in }) throws -> FlowBench {
+    var settings = try #require(ProviderSettings.standard(id: "linkedin.com"))
+    settings.clientIDs = ["client-1"]
+    settings.client.secret = Secret(copying: Array("s3cret".utf8))
+    change(&settings)
+    return try FlowBench(settings, issuer)
+  }
+
+  @Test func `a flow begins at LinkedIn, without a proof key`() async throws {
+    #expect(
+      try await bench().start().authorizationURL
+        == "https://www.linkedin.com/oauth/v2/authorization?client_id=client-1&nonce=\(Flow.nonce)"
+        + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus&response_type=code"
+        + "&scope=openid%20email%20profile&state=\(Flow.state)")
+  }
+
+  @Test func `a flow is redeemed with the secret in the form`() async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims())
+    let verified = try await bench.finish()
+    #expect(verified.assertion.identity == IdentityKey(providerID: "linkedin.com", subject: "person-1"))
+    #expect(verified.assertion.tier == .verified)
+    #expect(
+      Asked(form: bench.tokenRequest?.body).parameters == [
+        "grant_type": "authorization_code", "code": Flow.code, "redirect_uri": Flow.redirectURI,
+        "client_id": "client-1", "client_secret": "s3cret",
+      ])
+  }
+
+  @Test func `check 46: a nonce may be missing, and must match when it is there or configuration demands it`()
+    async throws
+  {
+    #expect(try await bench().refusal(["nonce": nil]) == nil)
+    #expect(try await bench().refusal(["nonce": .string("other")]) == .missingOrInvalidNonce)
+    #expect(try await bench { $0.flowNonceIsRequired = true }.refusal(["nonce": nil]) == .missingOrInvalidNonce)
+  }
+
+  @Test func `checks 40 and 42: a token for another client or of another issuer is refused`() async throws {
+    #expect(try await bench().refusal(["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
+    #expect(try await bench().refusal(["iss": .string("https://www.linkedin.com")]) == .invalid(why: "ISSUER"))
+  }
+
+  @Test func `an address without LinkedIn's word is unverified`() async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims(["email_verified": nil]))
+    #expect(try await bench.finish().assertion.tier == .unverified)
+  }
+}
+
+/// `oauth2.<name>`.
+struct OAuth2Tests {
+  private func bench(_ change: (inout ProviderSettings) -> Void = { _ in }) throws -> FlowBench {
+    var settings = try #require(ProviderSettings.standard(id: "oauth2.forge"))
+    settings.clientIDs = ["client-1"]
+    settings.client.secret = Secret(copying: Array("s3cret".utf8))
+    settings.endpoints = Endpoints(
+      authorization: "https://forge.example/in", token: "https://forge.example/token",
+      profile: "https://forge.example/me")
+    settings.scopes = ["read"]
+    settings.claims.subject = "data.id"
+    settings.claims.email = "data.mail"
+    settings.claims.emailVerified = "data.mail_checked"
+    settings.claims.name = "data.full_name"
+    settings.claims.picture = "data.avatar"
+    settings.claims.username = "data.login"
+    change(&settings)
+    let bench = try FlowBench(settings, Issuer())
+    bench.answers(bench.tokenURL, ["access_token": .string("access-1"), "token_type": .string("bearer")])
+    bench.answers(bench.profileURL, text: OAuth2Tests.profile)
+    return bench
+  }
+
+  private static let profile = """
+    {"data": {"id": 9007199254740993, "mail": "ann@corp.com", "mail_checked": true, "full_name": "Ann Example",
+      "avatar": "https://img.example/ann", "login": "ann"}}
+    """
+
+  @Test func `a flow begins where configuration says, as plain OAuth`() async throws {
+    #expect(
+      try await bench().start().authorizationURL
+        == "https://forge.example/in?client_id=client-1&code_challenge=\(Flow.challenge)&code_challenge_method=S256"
+        + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus&response_type=code&scope=read"
+        + "&state=\(Flow.state)")
+  }
+
+  @Test func `without scopes the parameter is left out`() async throws {
+    #expect(Asked(try await bench { $0.scopes = [] }.start().authorizationURL)["scope"] == nil)
+  }
+
+  @Test func `the person is read from the profile as configuration maps it`() async throws {
+    let verified = try await bench().finish()
+    let assertion = verified.assertion
+    // 2^53 + 1, which a floating-point number cannot hold.
+    #expect(assertion.identity == IdentityKey(providerID: "oauth2.forge", subject: "9007199254740993"))
+    #expect(assertion.email == "ann@corp.com" && assertion.tier == .unverified)
+    #expect(assertion.displayName == "Ann Example" && assertion.photoURL == "https://img.example/ann")
+    #expect(assertion.username == "ann" && assertion.profileJSON == OAuth2Tests.profile)
+    #expect(verified.own.accessToken == "access-1" && verified.authenticatedAt == nil)
+  }
+
+  @Test func `its word on an address counts as far as configuration says`() async throws {
+    let bench = try bench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
+    #expect(try await bench.finish().assertion.tier == .verified)
+    bench.answers(bench.profileURL, text: OAuth2Tests.profile.replacing("true", with: "\"true\""))
+    #expect(try await bench.finish().assertion.tier == .unverified)
+  }
+
+  @Test(arguments: [
+    #"{"data":{}}"#, #"{"data":{"id":""}}"#, #"{"data":{"id":1.5}}"#, #"{"data":{"id":null}}"#, #"{"id":"1"}"#, "[]",
+    #"{"data":{"id":"é"}}"#,
+  ])
+  func `a profile without a subject is nobody's`(profile: String) async throws {
+    let bench = try bench()
+    bench.answers(bench.profileURL, text: profile)
+    #expect(await bench.refusal() == .invalid(why: "SUBJECT"))
+  }
+
+  @Test func `a name with dots that is there as it stands is not taken apart`() async throws {
+    let bench = try bench {
+      $0.claims.subject = "https://corp.example/id"
+      $0.claims.email = "a..b"
+    }
+    bench.answers(bench.profileURL, text: #"{"https://corp.example/id": "7", "a": {"": {"b": "ann@corp.com"}}}"#)
+    let assertion = try await bench.finish().assertion
+    #expect(assertion.identity.subject == "7" && assertion.email == "ann@corp.com")
+  }
+
+  @Test(arguments: [(16_384, true), (16_385, false)])
+  func `a profile is kept up to 16 KiB, and left out beyond`(count: Int, isKept: Bool) async throws {
+    let bench = try bench { $0.claims.subject = "id" }
+    let head = #"{"id":"1","x":""#
+    let profile = head + String(repeating: "x", count: count - head.utf8.count - 2) + "\"}"
+    bench.answers(bench.profileURL, text: profile)
+    let assertion = try await bench.finish().assertion
+    #expect(assertion.identity.subject == "1" && assertion.profileJSON == (isKept ? profile : ""))
+  }
+
+  @Test(arguments: [PresentedToken(accessToken: "bare"), PresentedToken(idToken: "a.b.c")])
+  func `a token that somebody else obtained is refused with what to do instead`(token: PresentedToken) async throws {
+    let bench = try bench()
+    await #expect {
+      try await bench.registry.verify(token, of: "oauth2.forge", at: now)
+    } throws: { error in
+      guard case .audienceUnverifiable(let hint) = error as? ProviderRefusal else { return false }
+      return hint.contains("StartFlow")
+    }
+  }
+
+  @Test func `check 63: an issuer of configuration is compared`() async throws {
+    let bench = try bench {
+      $0.issuers = ["https://forge.example"]
+      $0.requireResponseIssuer = true
+    }
+    #expect(await bench.refusal()?.name == "flowMismatch")
+    #expect(await bench.refusal(Flow.callback(["iss": "https://other.example"]))?.name == "flowMismatch")
+    #expect(await bench.refusal(Flow.callback(["iss": "https://forge.example"])) == nil)
+  }
+
+  @Test func `check 69: what it cannot do without is asked for by name`() throws {
+    func refused(_ change: (inout ProviderSettings) -> Void) throws -> String? {
+      do {
+        _ = try bench(change)
+        return nil
+      } catch let error as ProviderSettingsError { return error.setting }
+    }
+    #expect(try refused { _ in } == nil)
+    #expect(try refused { $0.endpoints.authorization = "" } == "authorization_url")
+    #expect(try refused { $0.endpoints.authorization = "https://forge.example/in?a=b&State=c" } == "authorization_url")
+    #expect(try refused { $0.endpoints.authorization = "https://forge.example/in?a=state" } == nil)
+    #expect(try refused { $0.endpoints.token = "" } == "token_url")
+    #expect(try refused { $0.endpoints.profile = "" } == "profile_url")
+    #expect(try refused { $0.endpoints.profile = "http://forge.example/me" } == "profile_url")
+    #expect(try refused { $0.endpoints.token = "https://forge.example/token#x" } == "token_url")
+    #expect(try refused { $0.client.secret = nil } == "client_secret_file")
+    #expect(try refused { $0.requireResponseIssuer = true } == "issuers")
+  }
+}
+
+/// A provider that says of itself what a test wants.
+private struct Claimant: StartsFlows {
+  var id = "oauth2.claimant"
+  var audienceProofs: [CredentialKind: AudienceProof]
+  var flowsAreConfigured = true
+
+  func hint(instead kind: CredentialKind) -> String { "" }
+  func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow { throw ProviderRefusal.notEnabled }
+  func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    throw ProviderRefusal.notEnabled
+  }
+}
+
+struct AudienceProofTests {
+  private func refused(_ provider: Claimant) -> String? {
+    do {
+      _ = try Registry([provider])
+      return nil
+    } catch { return error.setting }
+  }
+
+  @Test func `a provider that takes a kind of credential without a proof of its audience is refused`() {
+    #expect(refused(Claimant(audienceProofs: [:])) == "authorization_response")
+    #expect(refused(Claimant(audienceProofs: [.authorizationResponse: .redemption])) == nil)
+  }
+
+  @Test func `a provider that declares a proof for a kind that it does not take is refused`() {
+    for kind in [CredentialKind.idToken, .accessToken] {
+      let proofs: [CredentialKind: AudienceProof] = [.authorizationResponse: .redemption, kind: .audienceClaim]
+      #expect(refused(Claimant(audienceProofs: proofs)) == kind.rawValue)
+    }
+    let unready = Claimant(audienceProofs: [.authorizationResponse: .redemption], flowsAreConfigured: false)
+    #expect(refused(unready) == "authorization_response")
+    #expect(refused(Claimant(audienceProofs: [:], flowsAreConfigured: false)) == nil)
+  }
+}

@@ -1,0 +1,195 @@
+import Crypto
+import Fetch
+import Store
+import Testing
+import Tokens
+
+@testable import Providers
+
+private let corp = "11111111-2222-3333-4444-555555555555"
+private let other = "99999999-2222-3333-4444-555555555555"
+private let consumers = "9188040d-6c67-4c5b-b112-36a304b66dad"
+private let object = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+
+struct MicrosoftTests {
+  private func issuer(_ tenant: String = "{tenantid}") -> Issuer {
+    Issuer(issuer: "https://login.microsoftonline.com/\(tenant)/v2.0", key: Keys.rsa, algorithm: .rs256)
+  }
+
+  private func bench(
+    tenant: String = "common", metadata: String = "{tenantid}", _ change: (inout ProviderSettings) -> Void = { _ in }
+  ) throws -> FlowBench {
+    var settings = try #require(ProviderSettings.standard(id: "microsoft.com"))
+    settings.clientIDs = ["client-1"]
+    settings.client.secret = Secret(copying: Array("s3cret".utf8))
+    settings.tenants.tenant = tenant
+    change(&settings)
+    // The bench serves the document where the adapter will look for it.
+    var served = settings
+    served.endpoints.token = settings.endpoints.token.replacing("{tenant}", with: tenant)
+    let discovery = "https://login.microsoftonline.com/\(tenant)/v2.0/.well-known/openid-configuration"
+    served.keys = .discovery(url: discovery)
+    return try FlowBench(served, issuer(metadata))
+  }
+
+  private func claims(_ bench: FlowBench, tenant: String = corp, _ changes: [String: JSONValue?] = [:])
+    -> [String: JSONValue?]
+  {
+    let own: [String: JSONValue?] = [
+      "iss": .string("https://login.microsoftonline.com/\(tenant)/v2.0"), "tid": .string(tenant),
+      "oid": .string(object), "email_verified": nil,
+    ]
+    return bench.claims(own.merging(changes) { _, changed in changed })
+  }
+
+  private func finished(_ bench: FlowBench, tenant: String = corp, _ changes: [String: JSONValue?] = [:]) async throws
+    -> Assertion
+  {
+    try bench.redeems(claims(bench, tenant: tenant, changes))
+    return try await bench.finish().assertion
+  }
+
+  private func refused(_ bench: FlowBench, tenant: String = corp, _ changes: [String: JSONValue?] = [:]) async throws
+    -> ProviderRefusal?
+  {
+    try await bench.refusal(claims(bench, tenant: tenant, changes))
+  }
+
+  @Test func `a flow begins in the tenant of configuration`() async throws {
+    let request = Flow.request(parameters: ["domain_hint": "corp.com"], freshLogin: true)
+    #expect(
+      try await bench(tenant: corp, metadata: corp).start(request).authorizationURL
+        == "https://login.microsoftonline.com/\(corp)/oauth2/v2.0/authorize?client_id=client-1"
+        + "&code_challenge=\(Flow.challenge)&code_challenge_method=S256&domain_hint=corp.com&max_age=0"
+        + "&nonce=\(Flow.nonce)&prompt=login"
+        + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus&response_type=code"
+        + "&scope=openid%20email%20profile&state=\(Flow.state)")
+  }
+
+  @Test func `a person is its directory and its object there, not its address and not sub`() async throws {
+    let assertion = try await finished(try bench())
+    #expect(assertion.identity == IdentityKey(providerID: "microsoft.com", subject: "\(corp).\(object)"))
+    #expect(assertion.displayName == "Ann Example")
+  }
+
+  @Test(arguments: [nil, .string(""), .string(object.uppercased()), .string("x" + object), .int(1)] as [JSONValue?])
+  func `a token without a well-formed object is nobody's`(oid: JSONValue?) async throws {
+    #expect(try await refused(try bench(), ["oid": oid]) == .invalid(why: "SUBJECT"))
+  }
+
+  @Test func `check 42: the issuer is that of the tenant which the token names`() async throws {
+    let bench = try bench()
+    #expect(try await refused(bench, ["tid": .string(other)]) == .invalid(why: "ISSUER"))
+    #expect(try await refused(bench, ["tid": nil]) == .invalid(why: "ISSUER"))
+    #expect(try await refused(bench, ["iss": .string("https://sts.windows.net/\(corp)/")]) == .invalid(why: "ISSUER"))
+    let issuer: JSONValue = .string("https://login.microsoftonline.com/{tenantid}/v2.0")
+    let templated: [String: JSONValue?] = ["iss": issuer, "tid": nil]
+    #expect(try await refused(bench, templated) == .invalid(why: "TENANT"))
+    let named = templated.merging(["tid": .string("{tenantid}")]) { _, changed in changed }
+    #expect(try await refused(bench, named) == .invalid(why: "TENANT"))
+  }
+
+  @Test(arguments: [
+    ("common", "{tenantid}", corp, true), ("common", "{tenantid}", consumers, true),
+    ("organizations", "{tenantid}", corp, true), ("organizations", "{tenantid}", consumers, false),
+    ("consumers", consumers, consumers, true), ("consumers", consumers, corp, false), (corp, corp, corp, true),
+    (corp, corp, other, false),
+  ])
+  func `a tenant admits whom its name says`(
+    tenant: String, metadata: String, ofToken: String, isTaken: Bool
+  ) async throws {
+    let refusal = try await refused(try bench(tenant: tenant, metadata: metadata), tenant: ofToken)
+    #expect(refusal == (isTaken ? nil : .invalid(why: "TENANT")))
+  }
+
+  @Test func `check 63: of many tenants the one that answers is compared with its token, of one before`() async throws {
+    let many = try bench()
+    let right = "https://login.microsoftonline.com/\(corp)/v2.0"
+    let wrong = "https://login.microsoftonline.com/\(other)/v2.0"
+    try many.redeems(claims(many))
+    #expect(await many.refusal(Flow.callback(["iss": right])) == nil)
+    #expect(await many.refusal(Flow.callback(["iss": wrong]))?.name == "flowMismatch")
+    let one = try bench(tenant: corp, metadata: corp) { $0.requireResponseIssuer = true }
+    try one.redeems(claims(one))
+    for issuer in [nil, wrong] { #expect(await one.refusal(Flow.callback(["iss": issuer]))?.name == "flowMismatch") }
+    #expect(one.tokenRequest == nil)
+    #expect(await one.refusal(Flow.callback(["iss": right])) == nil)
+  }
+
+  @Test func `of many tenants those on the list are admitted`() async throws {
+    let bench = try bench { $0.tenants.allowed = [corp] }
+    #expect(try await refused(bench) == nil)
+    #expect(try await refused(bench, tenant: other) == .invalid(why: "TENANT"))
+  }
+
+  @Test(arguments: [
+    (nil, .unverified), (.bool(false), .unverified), (.int(0), .unverified), (.string("0"), .unverified),
+    (.string("false"), .unverified), (.string("yes"), .unverified), (.bool(true), .verified), (.int(1), .verified),
+    (.string("1"), .verified), (.string("true"), .verified),
+  ] as [(JSONValue?, TrustTier)])
+  func `check 57: an address is what a tenant wrote there, unless its domain is proved to be the tenant's`(
+    claim: JSONValue?, tier: TrustTier
+  ) async throws {
+    #expect(try await finished(try bench(), ["xms_edov": claim]).tier == tier)
+  }
+
+  @Test func `check 57: email_verified is not Microsoft's word`() async throws {
+    #expect(try await finished(try bench(), ["email_verified": .bool(true)]).tier == .unverified)
+  }
+
+  @Test func `check 57: a tenant on the list is believed, and configuration can leave the claim aside`() async throws {
+    let bench = try bench { $0.emailTrust = .microsoft(trustedTenants: [corp], trustsDomainOwnership: false) }
+    #expect(try await finished(bench).tier == .verified)
+    #expect(try await finished(bench, tenant: other, ["xms_edov": .bool(true)]).tier == .unverified)
+  }
+
+  @Test(arguments: [
+    (consumers, "ann@outlook.com", .authoritative), (consumers, "ann@hotmail.com", .authoritative),
+    (consumers, "ann@corp.com", .unverified), (corp, "ann@outlook.com", .unverified),
+  ] as [(String, String, TrustTier)])
+  func `personal accounts are authoritative for Microsoft's own mailboxes`(
+    tenant: String, email: String, tier: TrustTier
+  ) async throws {
+    #expect(try await finished(try bench(), tenant: tenant, ["email": .string(email)]).tier == tier)
+  }
+
+  @Test func `the user principal name is never an address`() async throws {
+    let assertion = try await finished(
+      try bench(), ["email": nil, "preferred_username": .string("ann@corp.com"), "xms_edov": .bool(true)])
+    #expect(assertion.email == nil && assertion.username == "ann@corp.com")
+  }
+
+  @Test func `check 40: a token for another application is refused`() async throws {
+    #expect(try await refused(try bench(), ["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
+  }
+
+  @Test func `check 49: a bare token for Graph is refused with what to send`() async throws {
+    let bench = try bench()
+    await #expect {
+      try await bench.registry.verify(PresentedToken(accessToken: "graph"), of: "microsoft.com", at: now)
+    } throws: { error in
+      guard case .audienceUnverifiable(let hint) = error as? ProviderRefusal else { return false }
+      return hint.contains("ID token")
+    }
+  }
+
+  @Test func `check 69: tenants that are none, and tiers that Microsoft cannot have, are refused`() throws {
+    func refused(_ change: (inout ProviderSettings) -> Void) throws -> String? {
+      do {
+        _ = try bench(change)
+        return nil
+      } catch let error as ProviderSettingsError { return error.setting }
+    }
+    #expect(try refused { _ in } == nil)
+    for tenant in ["", "contoso.com", corp.replacing("5", with: "G"), corp + "0"] {
+      #expect(try refused { $0.tenants.tenant = tenant } == "tenant")
+    }
+    #expect(try refused { $0.tenants.allowed = ["contoso.com"] } == "allowed_tenants")
+    #expect(try refused { $0.requireResponseIssuer = true } == "require_response_issuer")
+    #expect(
+      try refused { $0.emailTrust = .microsoft(trustedTenants: ["x"], trustsDomainOwnership: true) }
+        == "email_trusted_tenants")
+    #expect(try refused { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) } == "email_trust")
+    #expect(try refused { $0.emailTrust = .asserted(.unverified, authoritativeDomains: []) } == nil)
+  }
+}

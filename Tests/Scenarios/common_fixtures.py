@@ -1,0 +1,22 @@
+"""What every suite of servers and providers begins with; each conftest takes these fixtures over by importing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from processes import Simulator, prepare
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(tmp_path_factory.mktemp("latchkey"))
+
+
+@pytest.fixture(scope="session")
+def simulator(folder: Path) -> Iterator[Simulator]:
+    running = Simulator.start(folder)
+    yield running
+    running.stop()

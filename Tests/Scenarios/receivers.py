@@ -1,0 +1,150 @@
+"""What messages are sent to: a mail relay and a webhook on loopback, which misbehave on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import email
+import email.policy
+import hashlib
+import hmac
+import http.server
+import json
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any, cast
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword
+from processes import free_port
+
+USER, PASSWORD = "latchkey", "relay password of the tests"
+
+
+def tls(folder: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "simulator.pem", folder / "simulator.key")
+    return context
+
+
+@dataclass
+class Relay:
+    """aiosmtpd with STARTTLS, which takes mail only after it and after a login."""
+
+    folder: Path
+    address: str = "127.0.0.1"
+    port: int = field(default_factory=free_port)
+    # Answers to RCPT, one for each attempt; then mail is taken.
+    answers: list[str] = field(default_factory=list)
+    attempts: int = 0
+    silent_seconds: float = 0
+    mails: list[EmailMessage] = field(default_factory=list)
+    envelopes: list[Envelope] = field(default_factory=list)
+
+    def start(self, *, with_tls: bool = True, with_login: bool = True) -> Relay:
+        options: dict[str, Any] = {"hostname": self.address, "port": self.port, "enable_SMTPUTF8": True}
+        if with_tls:
+            options |= {"tls_context": tls(self.folder), "require_starttls": True}
+        if with_login:
+            options |= {"authenticator": self._login, "auth_required": True, "auth_require_tls": with_tls}
+        self.controller = Controller(self, **options)
+        self.controller.start()
+        return self
+
+    def stop(self) -> None:
+        self.controller.stop()
+
+    @staticmethod
+    def _login(server: SMTP, session: object, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
+        good = isinstance(data, LoginPassword) and (data.login, data.password) == (USER.encode(), PASSWORD.encode())
+        return AuthResult(success=good, handled=False)
+
+    async def handle_RCPT(  # noqa: N802
+            self, server: SMTP, session: object, envelope: Envelope, address: str, options: list[str]) -> str:
+        self.attempts += 1
+        if self.silent_seconds:
+            await asyncio.sleep(self.silent_seconds)
+        if self.answers:
+            return self.answers.pop(0)
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: object, envelope: Envelope) -> str:  # noqa: N802
+        assert isinstance(envelope.content, bytes)
+        self.mails.append(cast(EmailMessage, email.message_from_bytes(envelope.content, policy=email.policy.default)))
+        self.envelopes.append(envelope)
+        return "250 taken"
+
+    def wait(self, count: int = 1, seconds: float = 15) -> EmailMessage:
+        _until(lambda: len(self.mails) >= count, seconds, f"{len(self.mails)} mails came, {self.attempts} attempts")
+        return self.mails[count - 1]
+
+
+@dataclass
+class Webhook:
+    """An HTTPS server that keeps what it is sent, and answers by a list of statuses, then 200."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    # 0: it says nothing until the client has gone.
+    answers: list[int] = field(default_factory=list)
+    posts: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}/messages"
+
+    def start(self) -> Webhook:
+        hook = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:  # noqa: N802
+                body = self.rfile.read(int(self.headers["content-length"]))
+                hook.posts.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                answer = hook.answers.pop(0) if hook.answers else 200
+                if answer == 0:
+                    time.sleep(3)
+                    return
+                self.send_response(answer)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.server.socket = tls(self.folder).wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def wait(self, count: int = 1, seconds: float = 15) -> list[tuple[dict[str, str], bytes]]:
+        _until(lambda: len(self.posts) >= count, seconds, f"{len(self.posts)} posts came")
+        return self.posts[:count]
+
+
+def document(post: tuple[dict[str, str], bytes], *secrets: str) -> dict[str, Any]:
+    """The message, once its signature was found to be that of each of these secrets, and young."""
+    head, body = post
+    assert head["content-type"] == "application/json"
+    parts = [part.split("=", 1) for part in head["latchkey-signature"].split(",")]
+    assert parts[0][0] == "t" and abs(time.time() - int(parts[0][1])) < 60
+    wanted = [hmac.new(each.encode(), f"{parts[0][1]}.".encode() + body, hashlib.sha256).hexdigest()
+              for each in secrets]
+    assert parts[1:] == [["v1", each] for each in wanted]
+    told: dict[str, Any] = json.loads(body)
+    assert told["id"] == head["latchkey-message-id"]
+    return told
+
+
+def _until(what: Any, seconds: float, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)

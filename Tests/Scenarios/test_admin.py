@@ -1,0 +1,153 @@
+"""What an administrator does to accounts, and that nobody else can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from clients import Client, anonymous, custom, fresh_email, password, session
+from failures import expect_failure
+from grpc import StatusCode
+from latchkey.v1 import admin_service_pb2 as administration
+from processes import Server
+
+NOT_ALLOWED = (StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")
+
+
+def test_a_disabled_account_is_shut_at_once_everywhere_and_can_be_opened_again(web: Client, admin: Client) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    account_id = made.account.account_id
+    assert web.verify(made.id_token).active
+    assert admin.set_disabled(account_id, True).disabled
+    assert not web.verify(made.id_token).active
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
+        web.refresh(made.refresh_token)
+    with expect_failure(StatusCode.PERMISSION_DENIED, "USER_DISABLED"):
+        web.sign_in(password(email))
+    assert not admin.set_disabled(account_id, False).disabled
+    assert session(web.sign_in(password(email))).account.account_id == account_id
+
+
+def test_claims_are_in_the_tokens_from_the_next_refresh_on(web: Client, admin: Client) -> None:
+    made = web.create(fresh_email())
+    account = admin.set_claims(made.account.account_id, '{"role":"editor"}')
+    assert account.custom_claims_json == '{"role":"editor"}'
+    refreshed = web.refresh(made.refresh_token)
+    assert '"role":"editor"' in web.verify(refreshed.id_token).claims_json
+    assert admin.set_claims(made.account.account_id, "").custom_claims_json == ""
+
+
+@pytest.mark.parametrize("claims, reason", [
+    ('{"sub":"x"}', "FORBIDDEN_CLAIM"), ('{"a":"' + "x" * 1000 + '"}', "CLAIMS_TOO_LARGE"), ("[1]", "INVALID_FIELD")])
+def test_claims_are_bounded_and_reserved_names_refused(
+        web: Client, admin: Client, claims: str, reason: str) -> None:
+    made = web.create(fresh_email())
+    with expect_failure(StatusCode.INVALID_ARGUMENT, reason, field="claims_json"):
+        admin.set_claims(made.account.account_id, claims)
+    assert admin.lookup(account_id=made.account.account_id).custom_claims_json == ""
+
+
+def test_revoking_ends_every_session_and_the_custom_tokens_from_before(web: Client, admin: Client) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    other = session(web.sign_in(password(email)))
+    token = admin.custom_token(made.account.account_id)
+    assert admin.revoke_sessions(made.account.account_id) == 2
+    for each in (made, other):
+        assert not web.verify(each.id_token).active
+        with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
+            web.refresh(each.refresh_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CUSTOM_TOKEN"):
+        web.sign_in(custom(token))
+    assert session(web.sign_in(password(email))).account.account_id == made.account.account_id
+
+
+def test_pages_hold_every_account_once_while_others_come_and_go(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    web, admin = connect(server), connect(server, key="admin")
+    made = [session(web.sign_in(anonymous())) for _ in range(25)]
+    expected = {each.account.account_id for each in made}
+    found: list[str] = []
+    token, pages = "", 0
+    while pages == 0 or token:
+        page = admin.list_accounts(token, 10)
+        assert len(page.accounts) <= 10
+        found += [account.account_id for account in page.accounts]
+        token, pages = page.next_page_token, pages + 1
+        # Somebody who was listed leaves, somebody else comes.
+        gone = next(each for each in made if each.account.account_id == found[0])
+        if pages == 1:
+            web.delete(gone.id_token)
+            session(web.sign_in(anonymous()))
+    assert expected <= set(found) and len(found) == len(set(found)) and pages == 3
+    assert admin.list_accounts().accounts
+
+
+@pytest.mark.parametrize("page_size, page_token, field", [(-1, "", "page_size"), (1001, "", "page_size"),
+                                                          (10, "x", "page_token"), (10, "x" * 300, "page_token")])
+def test_a_page_that_cannot_be_is_refused(admin: Client, page_size: int, page_token: str, field: str) -> None:
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field=field):
+        admin.list_accounts(page_token, page_size)
+
+
+def test_what_is_not_there_is_not_found(admin: Client) -> None:
+    for change in (lambda: admin.set_disabled("nobody", True), lambda: admin.set_claims("nobody", "{}"),
+                   lambda: admin.revoke_sessions("nobody")):
+        with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+            change()
+
+
+def test_check_114_no_method_of_an_administrator_is_anybody_elses(
+        web: Client, shop: Client, nobody: Client, admin: Client) -> None:
+    """Although the person's own token is good, and whatever the account."""
+    made = web.create(fresh_email())
+    account_id = made.account.account_id
+    row = administration.ImportedAccount(email=fresh_email(), email_verified=True)
+
+    def calls(client: Client) -> list[Callable[[], object]]:
+        return [lambda: client.lookup(account_id=account_id), lambda: client.list_accounts(),
+                lambda: client.set_disabled(account_id, True), lambda: client.set_claims(account_id, "{}"),
+                lambda: client.revoke_sessions(account_id), lambda: client.custom_token(account_id),
+                lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True)]
+
+    for client in (web, shop):
+        for call in calls(client):
+            with expect_failure(*NOT_ALLOWED):
+                call()
+    for call in calls(nobody):
+        with expect_failure(StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED"):
+            call()
+    assert web.verify(made.id_token).active
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(email=row.email)
+
+
+def test_check_109_only_an_administrators_import_vouches_for_an_address(web: Client, admin: Client) -> None:
+    own = web.create(fresh_email())
+    assert not own.account.email_verified
+    row = administration.ImportedAccount(email=fresh_email(), email_verified=True)
+    with expect_failure(*NOT_ALLOWED):
+        web.import_accounts([[row]])
+    [answer] = admin.import_accounts([[row]])
+    assert answer.imported == 1 and admin.lookup(email=row.email).email_verified
+    # Whoever owns an account cannot be imported over: the address stays as its person left it.
+    [answer] = admin.import_accounts([[administration.ImportedAccount(email=own.account.email, email_verified=True)]])
+    assert [error.reason for error in answer.errors] == ["EMAIL_ALREADY_IN_USE"]
+    assert not admin.lookup(email=own.account.email).email_verified
+
+
+def test_an_export_has_every_account_and_secrets_only_where_asked(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    web, admin = connect(server), connect(server, key="admin")
+    assert admin.export_accounts() == []
+    emails = {web.create(fresh_email()).account.email for _ in range(5)}
+    anonymous_ids = {session(web.sign_in(anonymous())).account.account_id for _ in range(230)}
+    plain = admin.export_accounts()
+    assert {each.account.email for each in plain if each.account.email} == emails
+    assert anonymous_ids <= {each.account.account_id for each in plain} and len(plain) == 235
+    assert not any(each.password_hash for each in plain)
+    hashes = {each.password_hash for each in admin.export_accounts(include_secrets=True) if each.account.email}
+    assert len(hashes) == 5 and all(each.startswith("$argon2id$") for each in hashes)

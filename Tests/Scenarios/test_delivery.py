@@ -1,0 +1,280 @@
+"""Mails and text messages on their way out: by files, by a relay, by a webhook, and when these fail."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import outbox
+import pytest
+from clients import Client, assertion, conflict, fresh_email, session
+from configuration import Settings
+from latchkey.v1 import types_pb2 as types
+from metrics import ON_A_FREE_PORT, eventually
+from processes import LATCHKEYD, Server, Simulator, free_port, write
+from receivers import PASSWORD, USER, Relay, Webhook, document
+
+WAITING, BURIED, SENT = "latchkey_deliveries_waiting", "latchkey_deliveries_buried", "latchkey_deliveries_total"
+SECRETS = ("s" * 40, "t" * 40)
+# As fast as may be.
+QUICKLY = {"attempt_seconds": 2, "retry_seconds": 3, "retry_max_seconds": 3}
+
+
+def by_relay(relay: Relay, **more: Settings | str) -> Settings:
+    (relay.folder / "relay.password").write_text(PASSWORD + "\n")
+    return {"mail": "smtp", "text_messages": "off", "ca_file": "authority.pem", "allow_private_addresses": True,
+            **QUICKLY, **more,
+            "smtp": {"host": "localhost", "port": relay.port, "user": USER, "password_file": "relay.password",
+                     "from": "no-reply@latchkey.example", "from_name": "Latchkey Prüfung"}}
+
+
+def by_webhook(hook: Webhook) -> Settings:
+    for name, secret in zip(("hook.secret", "hook.second"), SECRETS):
+        (hook.folder / name).write_text(secret)
+    return {"mail": "webhook", "text_messages": "webhook", "ca_file": "authority.pem",
+            "allow_private_addresses": True, **QUICKLY,
+            "webhook": {"url": hook.url, "secret_file": "hook.secret", "second_secret_file": "hook.second"}}
+
+
+def told_of_a_link(client: Client, simulator: Simulator) -> str:
+    """Makes an account whose address is proved, and links: a notice goes to the address, which is returned."""
+    email = fresh_email()
+    begun = session(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    session(client.link(begun.id_token, assertion(simulator, "oidc.corp")))
+    return email
+
+
+# The outbox, and who is told.
+
+
+def test_check_84_a_link_and_an_unlink_are_told_to_the_proved_address(
+        server: Server, web: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    begun = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    linked = session(web.link(begun.id_token, assertion(simulator, "oidc.corp")))
+    notice = outbox.wait_for(server, "linked", email)
+    assert notice.channel == "mail" and notice.values == {"provider_id": "oidc.corp"}
+    assert "oidc.corp" in notice.text and notice.subject == "A new way to sign in"
+    web.unlink(linked.id_token, "oidc.corp")
+    assert outbox.wait_for(server, "unlinked", email).values == {"provider_id": "oidc.corp"}
+
+
+def test_check_84_a_link_in_the_course_of_a_sign_in_is_told_as_well(
+        server: Server, web: Client, simulator: Simulator) -> None:
+    email, subject = fresh_email(), secrets.token_hex(8)
+
+    def trusted() -> types.Credential:
+        return assertion(simulator, "oidc.trusted", email=email, email_verified=True, subject=subject)
+
+    session(web.sign_in(trusted()))
+    exists = conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    session(web.sign_in(trusted(), pending_token=exists.pending_token))
+    assert outbox.wait_for(server, "linked", email).values == {"provider_id": "oidc.corp"}
+
+
+def test_the_outbox_is_its_owners_alone_and_holds_whole_documents(
+        server: Server, web: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    begun = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    session(web.link(begun.id_token, assertion(simulator, "oidc.corp")))
+    message = outbox.wait_for(server, "linked", email)
+    path = outbox.folder(server) / f"{message.id}.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert set(json.loads(path.read_text())) == {
+        "channel", "id", "kind", "locale", "subject", "text", "to", "values"}
+
+
+# The queue.
+
+def test_a_message_survives_a_kill_before_it_was_sent(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder)
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    eventually(server, lambda seen: seen(WAITING) == 1)
+    server.kill()
+    relay.start()
+    server.launch()
+    assert relay.wait()["To"] == email
+    eventually(server, lambda seen: seen(WAITING) == 0, 20)
+    relay.stop()
+
+
+# Mail.
+
+def test_a_mail_goes_over_starttls_with_a_login_and_reads_back(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder).start()
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    mail = relay.wait()
+    assert mail["To"] == email and mail["Subject"] == "A new way to sign in"
+    assert mail["From"] == "Latchkey Prüfung <no-reply@latchkey.example>"
+    assert mail["Message-ID"].endswith("@latchkey.example>") and mail["Date"].datetime
+    assert mail["Auto-Submitted"] == "auto-generated"
+    body = mail.get_body(("plain",))
+    assert body is not None and "oidc.corp was added" in body.get_content()
+    envelope = relay.envelopes[0]
+    assert envelope.mail_from == "no-reply@latchkey.example" and envelope.rcpt_tos == [email]
+    eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="sent") == 1)
+    told = server.log.read_text()
+    assert '"message sent"' in told and email not in told and PASSWORD not in told
+    relay.stop()
+
+
+def test_a_relay_that_says_not_now_is_asked_again(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder, answers=["451 not now"]).start()
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    assert relay.wait()["To"] == email
+    assert relay.attempts == 2
+    eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") == 1)
+    relay.stop()
+
+
+def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder, answers=["550 no such mailbox"]).start()
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    seen = eventually(server, lambda seen: seen(BURIED) == 1)
+    assert seen(SENT, kind="linked", road="smtp", result="buried") == 1 and seen(WAITING) == 0
+    time.sleep(4)
+    assert relay.attempts == 1 and not relay.mails
+    told = [line for line in server.lines() if line["message"] == "message given up"]
+    assert [line["why"] for line in told] == ["refused: smtp 550"] and email not in server.log.read_text()
+    with sqlite3.connect(f"file:{server.database}?mode=ro", uri=True) as database:
+        rows = database.execute("SELECT buried_reason, length(sealed) FROM deliveries").fetchall()
+    assert rows == [("refused: smtp 550", 0)]
+    relay.stop()
+
+
+def test_a_relay_that_falls_silent_costs_an_attempt_and_no_call(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder, silent_seconds=5).start()
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    client = connect(server)
+    told_of_a_link(client, simulator)
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") >= 1, 10)
+    assert seen(WAITING) == 1
+    begun = time.monotonic()
+    client.fetch(email=fresh_email())
+    assert time.monotonic() - begun < 1
+    relay.stop()
+
+
+@pytest.mark.parametrize("fault", ["no STARTTLS", "another authority", "wrong password", "another host"])
+def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
+        fault: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
+        simulator: Simulator) -> None:
+    # The certificate is of localhost, 127.0.0.1 and ::1.
+    relay, delivery = Relay(folder, address="127.0.0.2" if fault == "another host" else "127.0.0.1"), {}
+    if fault == "no STARTTLS":
+        relay.start(with_tls=False, with_login=False)
+    else:
+        relay.start()
+    if fault == "another authority":
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-keyout", folder / "other.key", "-out", folder / "other.pem", "-subj", "/CN=other"],
+                       check=True, capture_output=True)
+        delivery["ca_file"] = "other.pem"
+    settings = by_relay(relay, **delivery)
+    if fault == "wrong password":
+        (folder / "wrong.password").write_text("another one")
+        settings["smtp"]["password_file"] = "wrong.password"
+    if fault == "another host":
+        settings["smtp"]["host"] = "127.0.0.2"
+    server = serve(delivery=settings, metrics=ON_A_FREE_PORT)
+    told_of_a_link(connect(server), simulator)
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") >= 1, 10)
+    assert seen(WAITING) == 1 and not relay.mails and relay.attempts == 0
+    relay.stop()
+
+
+def test_plain_text_goes_to_loopback_only(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder).start(with_tls=False, with_login=False)
+    settings = by_relay(relay)
+    settings["smtp"] |= {"security": "none", "user": "", "password_file": ""}
+    server = serve(delivery=settings, metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    assert relay.wait()["To"] == email
+    relay.stop()
+
+
+# The webhook.
+
+def test_a_webhook_is_posted_signed_messages_and_asked_again_until_it_takes_them(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    hook = Webhook(folder, answers=[500, 429, 0]).start()
+    server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    posts = hook.wait(4, seconds=60)
+    told = [document(post, *SECRETS) for post in posts]
+    assert all(each == told[0] for each in told) and told[0]["to"] == email and told[0]["kind"] == "linked"
+    # Counted before the queue lets go of it.
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="webhook", result="sent") == 1
+                      and seen(WAITING) == 0)
+    assert seen(SENT, kind="linked", road="webhook", result="failed") == 3
+    hook.stop()
+
+
+def test_a_message_that_the_webhook_refuses_is_buried_at_once(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    hook = Webhook(folder, answers=[400]).start()
+    server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
+    told_of_a_link(connect(server), simulator)
+    eventually(server, lambda seen: seen(BURIED) == 1)
+    time.sleep(4)
+    assert len(hook.posts) == 1
+    hook.stop()
+
+
+def test_a_webhook_that_was_away_is_found_again(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    hook = Webhook(folder)
+    server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
+    told_of_a_link(connect(server), simulator)
+    eventually(server, lambda seen: seen(SENT, kind="linked", road="webhook", result="failed") == 1)
+    hook.start()
+    document(hook.wait(seconds=30)[0], *SECRETS)
+    hook.stop()
+
+
+# Words.
+
+def test_the_operators_templates_are_sent_as_text_and_html(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    templates = folder / "templates" / "en"
+    templates.mkdir(parents=True)
+    (templates / "linked.txt").write_text("Subject: Neu: {{provider_id}}\n\nGrüße an {{to}}")
+    (templates / "linked.html").write_text("<b>{{provider_id}}</b>")
+    relay = Relay(folder).start()
+    server = serve(delivery=by_relay(relay, template_folder="templates"))
+    email = told_of_a_link(connect(server), simulator)
+    mail = relay.wait()
+    assert mail["Subject"] == "Neu: oidc.corp" and mail.get_content_type() == "multipart/alternative"
+    plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
+    assert plain is not None and plain.get_content().strip() == f"Grüße an {email}"
+    assert html is not None and html.get_content().strip() == "<b>oidc.corp</b>"
+    relay.stop()
+
+
+def test_a_template_with_a_mistake_stops_the_check_of_the_configuration(
+        folder: Path, server: Server) -> None:
+    templates = folder / "broken-templates" / "en"
+    templates.mkdir(parents=True)
+    (templates / "linked.txt").write_text("Subject: s\n\n{{nothing}}")
+    broken = Server(folder, free_port(), {
+        **server.settings, "delivery": {**server.settings["delivery"], "template_folder": "broken-templates"}})
+    checked = subprocess.run([LATCHKEYD, "--config", write(broken), "--check-config"], capture_output=True, text=True)
+    assert checked.returncode == 78
+    assert "delivery.template_folder" in checked.stderr and "{{nothing}}" in checked.stderr

@@ -1,0 +1,143 @@
+"""Providers that misbehave in the middle of a flow: no session, a typed refusal, and all is well when they are.
+
+Each place is an endpoint that a flow of that provider calls; each fault is the simulator's, over the real network road.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import latchkey_settings
+import pytest
+from clients import Client, fresh_email, session
+from configuration import callers
+from failures import expect_failure, read
+from grpc import RpcError, StatusCode
+from kits import with_access_token
+from latchkey.v1 import types_pb2 as types
+from processes import Server, Simulator
+from protocols.people import Person
+
+BACK = latchkey_settings.REDIRECT_URIS[0]
+UNAVAILABLE = (StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE")
+INVALID = (StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL")
+REFUSED = (StatusCode.FAILED_PRECONDITION, "PROVIDER_REFUSED")
+NONCE = (StatusCode.UNAUTHENTICATED, "MISSING_OR_INVALID_NONCE")
+MISMATCH = (StatusCode.UNAUTHENTICATED, "FLOW_MISMATCH")
+
+PLACES = [("twitter.com", "request_token"), ("twitter.com", "access_token"), ("twitter.com", "verify_credentials"),
+          ("github.com", "token"), ("github.com", "user"), ("github.com", "emails"), ("google.com", "token"),
+          ("facebook.com", "token"), ("facebook.com", "debug_token"), ("facebook.com", "me"), ("apple.com", "token"),
+          ("yahoo.com", "token"), ("microsoft.com", "token"), ("linkedin.com", "token"), ("discord.com", "users_me"),
+          ("oauth2.plain", "userinfo")]
+FAULTS = ["hang", "reset", "error", "html", "huge", "broken", "redirect", "redirect-private"]
+# X's tokens come as a form, and so does anything else, as far as a reader of forms can tell: it lacks what a form of X
+# has. That is another typed refusal.
+FORMS = {("request_token", "html"): REFUSED, ("request_token", "broken"): REFUSED, ("access_token", "broken"): INVALID}
+# What only looks like an answer: the provider, the endpoint, the fault, and how it is refused.
+LIES = [
+    ("google.com", "token", "wrong-audience", INVALID),
+    ("oidc.corp", "token", "wrong-audience", INVALID),
+    ("oidc.corp", "token", "rotated-keys", INVALID),
+    ("oidc.corp", "token", "wrong-at-hash", INVALID),
+    ("oidc.corp", "token", "wrong-nonce", NONCE),
+    ("oidc.corp", "token", "no-nonce", NONCE),
+    ("oidc.corp", "authorize", "iss-mix-up", MISMATCH),
+    ("oidc.corp", "authorize", "state-changed", MISMATCH),
+    ("discord.com", "authorize", "state-dropped", MISMATCH),
+    ("facebook.com", "debug_token", "wrong-audience", INVALID),
+    ("facebook.com", "debug_token", "other-subject", INVALID),
+    ("twitter.com", "verify_credentials", "other-subject", INVALID),
+]
+# The same of an access token that a caller brings.
+FOREIGN = [("github.com", "check"), ("google.com", "tokeninfo"), ("facebook.com", "debug_token"),
+           ("discord.com", "check")]
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path, simulator: Simulator) -> Iterator[Client]:
+    """A server with little patience, whose circuit breakers stay out of the way: they have tests of their own."""
+    allowed = [{**each, "redirect_uris": [BACK]} if each["name"] == "web" else each for each in callers()]
+    server = Server.start(folder, simulator, callers=allowed, providers=latchkey_settings.providers(simulator.base),
+                          fetch={"total_millis": 1000, "failures_max": 1000})
+    calling = Client(server, key="web")
+    yield calling
+    calling.close()
+    server.stop()
+
+
+@contextmanager
+def fault(simulator: Simulator, provider_id: str, endpoint: str, name: str) -> Iterator[None]:
+    simulator.behave(provider_id, name, document=endpoint)
+    try:
+        yield
+    finally:
+        simulator.behave(provider_id, "well", document=endpoint)
+
+
+def somebody(simulator: Simulator) -> Person:
+    return simulator.person(name="Ada Lovelace", email=fresh_email(), email_verified=True)
+
+
+def sign_in(client: Client, simulator: Simulator, provider_id: str, person: Person) -> object:
+    started = client.start_flow(provider_id, BACK)
+    return client.sign_in(types.Credential(authorization_response=types.AuthorizationResponse(
+        flow_id=started.flow_id, callback_uri=simulator.walk(started.authorization_url, person))))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("provider_id, endpoint", PLACES)
+def test_check_68_a_provider_in_trouble_signs_nobody_in_and_recovers(
+        client: Client, simulator: Simulator, provider_id: str, endpoint: str, name: str) -> None:
+    person = somebody(simulator)
+    refusal = FORMS.get((endpoint, name), UNAVAILABLE)
+    with fault(simulator, provider_id, endpoint, name), expect_failure(*refusal):
+        sign_in(client, simulator, provider_id, person)
+    assert session(sign_in(client, simulator, provider_id, person)).is_new_account
+
+
+@pytest.mark.parametrize("provider_id, endpoint", PLACES)
+def test_check_68_an_error_in_an_answer_of_200_signs_nobody_in(
+        client: Client, simulator: Simulator, provider_id: str, endpoint: str) -> None:
+    refusals = ("INVALID_CREDENTIAL", "PROVIDER_REFUSED", "PROVIDER_UNAVAILABLE")
+    with fault(simulator, provider_id, endpoint, "error-in-200"), pytest.raises(RpcError) as problem:
+        sign_in(client, simulator, provider_id, somebody(simulator))
+    assert read(problem.value).reason in refusals
+
+
+@pytest.mark.parametrize("provider_id, endpoint, name, refusal", LIES)
+def test_an_answer_that_is_not_what_was_asked_for_signs_nobody_in(
+        client: Client, simulator: Simulator, provider_id: str, endpoint: str, name: str,
+        refusal: tuple[StatusCode, str]) -> None:
+    person = somebody(simulator)
+    with fault(simulator, provider_id, endpoint, name), expect_failure(*refusal):
+        sign_in(client, simulator, provider_id, person)
+    assert session(sign_in(client, simulator, provider_id, person)).is_new_account
+
+
+@pytest.mark.parametrize("provider_id, endpoint", FOREIGN)
+def test_a_token_that_its_provider_says_is_anothers_signs_nobody_in(
+        client: Client, simulator: Simulator, provider_id: str, endpoint: str) -> None:
+    """Of our application, for all the simulator knows; it says otherwise."""
+    person = somebody(simulator)
+    with fault(simulator, provider_id, endpoint, "wrong-audience"), expect_failure(*INVALID):
+        client.sign_in(with_access_token(simulator, provider_id, person))
+    assert session(client.sign_in(with_access_token(simulator, provider_id, person))).is_new_account
+
+
+@pytest.mark.parametrize("provider_id", ["github.com", "google.com", "facebook.com", "discord.com"])
+def test_checks_47_to_50_a_token_of_another_application_signs_nobody_in(
+        client: Client, simulator: Simulator, provider_id: str) -> None:
+    token = simulator.access_token(provider_id, somebody(simulator), whose="another", scopes=["email", "identify"])
+    stolen = types.ProviderTokenCredential(provider_id=provider_id, access_token=token["access_token"])
+    with expect_failure(*INVALID):
+        client.sign_in(types.Credential(provider_token=stolen))
+
+
+def test_a_token_and_secret_of_another_consumer_sign_nobody_in(client: Client, simulator: Simulator) -> None:
+    stolen = simulator.access_token("twitter.com", somebody(simulator), whose="another", oauth1=True)
+    with expect_failure(*INVALID):
+        client.sign_in(types.Credential(provider_token=types.ProviderTokenCredential(
+            provider_id="twitter.com", **stolen)))

@@ -1,0 +1,344 @@
+"""Accounts of another service: taken over, their people signed in by their old passwords, and taken out again.
+
+As many people as a real service has, with hashes as expensive as real ones; prints rows a second and memory:
+
+    LATCHKEY_IMPORT_USERS=100000 LATCHKEY_IMPORT_MEMORY_COST=14 pytest test_import.py -k generated -s --timeout 3600
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import firebase
+import pytest
+from clients import Client, assertion, fresh_email, password, session
+from configuration import KEYS, REAL_PASSWORDS
+from failures import expect_failure
+from firebase import Project, password_of
+from grpc import StatusCode
+from latchkey.v1 import admin_service_pb2 as admin_pb2
+from latchkey.v1 import types_pb2 as types
+from processes import LATCHKEYD, Server, Simulator
+
+WRONG = (StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS")
+USERS = int(os.environ.get("LATCHKEY_IMPORT_USERS", 2_000))
+MEMORY_COST = int(os.environ.get("LATCHKEY_IMPORT_MEMORY_COST", 6))
+# Hashes as expensive as real ones are made for so many, and shared.
+SECRETS = 200
+
+
+@pytest.fixture(scope="module")
+def store(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """A server of these tests alone, since some look at all accounts."""
+    server = Server.start(folder, simulator)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def keeper(store: Server) -> Iterator[Client]:
+    client = Client(store, key="admin")
+    yield client
+    client.close()
+
+
+def latchkey(server: Server, *words: object, code: int = 0) -> Any:
+    """What the command line says as JSON; as the administrator."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(server.folder), "LATCHKEY_SERVER": server.address,
+                   "LATCHKEY_CA": str(server.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["admin"]}
+    ended = subprocess.run([LATCHKEYD.parent / "latchkey", *map(str, words), "--json"], capture_output=True, text=True,
+                           env=environment, timeout=3_600)
+    assert ended.returncode == code, ended.stdout[-2000:] + ended.stderr[-2000:]
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def hashes(client: Client) -> dict[str, str]:
+    return {each.account.account_id: each.password_hash for each in client.export_accounts(include_secrets=True)}
+
+
+def memory_kib(server: Server, name: str) -> int:
+    assert server.process is not None
+    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def test_check_102_ten_people_of_an_import_sign_in_by_their_old_passwords_and_get_hashes_of_ours(
+        store: Server, keeper: Client) -> None:
+    project = Project()
+    users = project.users(60)
+    options = admin_pb2.ImportOptions(hash=project.options)
+    answers = keeper.import_accounts([[firebase.row(user) for user in users[:25]],
+                                      [firebase.row(user) for user in users[25:]]], options)
+    assert [(each.imported, each.unchanged, len(each.errors)) for each in answers] == [(25, 0, 0), (35, 0, 0)]
+    for number in range(10):
+        user = users[number]
+        with expect_failure(*WRONG):
+            keeper.sign_in(password(user["email"], password_of(number) + "x"))
+        before = hashes(keeper)[user["localId"]]
+        assert before.startswith("$firebase-scrypt$k=")
+        signed = session(keeper.sign_in(password(user["email"], password_of(number))))
+        assert signed.account.account_id == user["localId"] and not signed.is_new_account
+        assert signed.account.email_verified == user["emailVerified"]
+        assert hashes(keeper)[user["localId"]].startswith("$argon2id$")
+        assert session(keeper.sign_in(password(user["email"], password_of(number)))).account.email == user["email"]
+        with expect_failure(*WRONG):
+            keeper.sign_in(password(user["email"], password_of(number) + "x"))
+
+
+def test_what_was_imported_is_there_as_the_former_service_had_it(keeper: Client) -> None:
+    project = Project()
+    [user] = project.users(1)
+    row = firebase.row(user)
+    row.phone_number = "+441632960961"
+    factor = row.phone_factors.add(factor_id="mfa-1", phone_number="+441632960962", display_name="mine")
+    factor.enrolled_at.FromMilliseconds(1_550_000_000_000)
+    [answer] = keeper.import_accounts([[row]], admin_pb2.ImportOptions(hash=project.options))
+    assert answer.imported == 1, answer
+    account = keeper.lookup(phone_number="+441632960961")
+    identity = {"provider_id": "google.com", "subject": user["providerUserInfo"][0]["rawId"]}
+    assert account == keeper.lookup(identity=identity)
+    assert (account.account_id, account.email) == (user["localId"], user["email"])
+    assert (account.email_verified, account.display_name) == (True, "Person 0 é")
+    assert account.custom_claims_json == '{"plan":"gold"}' and not account.disabled
+    assert account.created_at.ToMilliseconds() == 1_500_000_000_000
+    assert account.last_sign_in_at.ToMilliseconds() == 1_600_000_000_000
+    assert [(each.factor_id, each.kind) for each in account.second_factors] == [("mfa-1", "phone")]
+    # The second factor counts from the first sign-in on.
+    answered = keeper.sign_in(password(user["email"], password_of(0)))
+    assert answered.WhichOneof("outcome") == "second_factor_required"
+
+
+def test_an_identity_that_came_along_signs_in(store: Server, keeper: Client, simulator: Simulator) -> None:
+    user = Project().users(1)[0]
+    row = firebase.row(user)
+    row.password_hash = b""
+    row.providers[0].provider_id = "oidc.corp"
+    [answer] = keeper.import_accounts([[row]])
+    assert answer.imported == 1, answer
+    signed = session(keeper.sign_in(assertion(simulator, "oidc.corp", subject=row.providers[0].subject)))
+    assert signed.account.account_id == user["localId"] and not signed.is_new_account
+
+
+def test_duplicates_and_rows_in_error_are_reported_and_spoil_no_other(keeper: Client) -> None:
+    project = Project()
+    users = project.users(8)
+    rows = [firebase.row(user) for user in users]
+    taken = keeper.create(fresh_email())
+    rows[1].account_id = rows[0].account_id
+    rows[2].email = rows[0].email.upper()
+    rows[3].email = taken.account.email
+    rows[4].password_hash = b"short"
+    rows[5].custom_claims_json = '{"sub":"x"}'
+    rows[6].email = "no address"
+    [answer] = keeper.import_accounts([rows], admin_pb2.ImportOptions(hash=project.options))
+    assert (answer.imported, answer.unchanged) == (2, 0)
+    assert [(error.row, error.reason, error.field) for error in answer.errors] == [
+        (1, "INVALID_FIELD", "account_id"), (2, "EMAIL_ALREADY_IN_USE", "email"),
+        (3, "EMAIL_ALREADY_IN_USE", "email"), (4, "INVALID_FIELD", "password_hash"),
+        (5, "FORBIDDEN_CLAIM", "custom_claims_json"), (6, "INVALID_EMAIL", "email")]
+    assert [error.account_id for error in answer.errors] == [row.account_id for row in rows[1:7]]
+
+
+def test_a_dry_run_writes_nothing_and_running_again_takes_what_was_left(keeper: Client) -> None:
+    project = Project()
+    rows = [firebase.row(user) for user in project.users(20)]
+    before = len(keeper.export_accounts())
+    [dry] = keeper.import_accounts([rows], admin_pb2.ImportOptions(dry_run=True, hash=project.options))
+    assert (dry.imported, len(keeper.export_accounts())) == (20, before)
+    options = admin_pb2.ImportOptions(hash=project.options)
+    [first] = keeper.import_accounts([rows[:12]], options)
+    session(keeper.sign_in(password(rows[0].email, password_of(0))))
+    [again] = keeper.import_accounts([rows], options)
+    assert (first.imported, again.imported, again.unchanged, len(again.errors)) == (12, 8, 12, 0)
+    assert len(keeper.export_accounts()) == before + 20
+
+
+@pytest.mark.parametrize("fields, field", [
+    ({"algorithm": "ROT13"}, "algorithm"), ({"algorithm": "SCRYPT", "rounds": 8, "memory_cost": 14}, "key"),
+    ({"algorithm": "SCRYPT", "key": b"k", "rounds": 9, "memory_cost": 14}, "rounds"),
+    ({"algorithm": "SCRYPT", "key": b"k", "rounds": 8, "memory_cost": 31}, "memory_cost"),
+    ({"algorithm": "STANDARD_SCRYPT", "memory_cost": 1 << 30, "block_size": 8, "parallelization": 1}, "memory_cost"),
+    ({"algorithm": "PBKDF2_SHA256", "rounds": 2_000_000_000}, "rounds"),
+    ({"algorithm": "SHA256", "rounds": 1, "input_order": "ANY"}, "input_order")])
+def test_hashes_that_would_cost_too_much_are_refused_before_any_work(
+        keeper: Client, fields: dict[str, Any], field: str) -> None:
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field=f"options.hash.{field}"):
+        keeper.import_accounts([[]], admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(**fields)))
+
+
+def test_a_message_has_its_limits_in_rows_and_in_bytes(keeper: Client) -> None:
+    def rows(count: int) -> list[admin_pb2.ImportedAccount]:
+        return [admin_pb2.ImportedAccount(email=fresh_email()) for _ in range(count)]
+
+    [answer] = keeper.import_accounts([rows(1_000)])
+    assert answer.imported == 1_000
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="accounts"):
+        keeper.import_accounts([rows(1_001)])
+    with pytest.raises(Exception) as refused:
+        keeper.import_accounts([[admin_pb2.ImportedAccount(photo_url="x" * 524_288)]])
+    assert refused.value.code() == StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_many_batches_on_one_stream_are_answered_one_after_the_other(keeper: Client) -> None:
+    """Whatever the client has sent meanwhile: nothing of a stream is read while a batch of it is carried out."""
+    name = "x" * 250
+    sizes = [1, 400, 7, 350, 2, 300, 900, 1, 1, 250, 800, 3]
+    batches = [[admin_pb2.ImportedAccount(email=fresh_email(), display_name=name) for _ in range(size)]
+               for size in sizes]
+    assert [answer.imported for answer in keeper.import_accounts(batches)] == sizes
+
+
+def other_kinds() -> list[Any]:
+    secret = b"an old secret"
+    key, salt = b"a key of theirs", b"salt"
+    return [
+        pytest.param({"algorithm": "STANDARD_SCRYPT", "memory_cost": 1024, "block_size": 8, "parallelization": 2},
+                     hashlib.scrypt(secret, salt=salt, n=1024, r=8, p=2, dklen=32), salt, id="scrypt"),
+        pytest.param({"algorithm": "BCRYPT"},
+                     b"$2b$04$abcdefghijklmnopqrstuunaqevUekjE9V/3JLBsVC.t0yO.gCOQO", b"", id="bcrypt"),
+        pytest.param({"algorithm": "PBKDF_SHA1", "rounds": 1000},
+                     hashlib.pbkdf2_hmac("sha1", secret, salt, 1000), salt, id="pbkdf2-sha1"),
+        pytest.param({"algorithm": "PBKDF2_SHA256", "rounds": 1000},
+                     hashlib.pbkdf2_hmac("sha256", secret, salt, 1000), salt, id="pbkdf2-sha256"),
+        *[pytest.param({"algorithm": f"HMAC_{name.upper()}", "key": key, "input_order": "SALT_FIRST"},
+                       hmac.new(key, salt + secret, name).digest(), salt, id=f"hmac-{name}")
+          for name in ("md5", "sha1", "sha256", "sha512")],
+        *[pytest.param({"algorithm": name.upper(), "rounds": 2},
+                       hashlib.new(name, hashlib.new(name, secret + salt).digest()).digest(), salt, id=name)
+          for name in ("md5", "sha1", "sha256", "sha512")],
+    ]
+
+
+@pytest.mark.parametrize("fields, digest, salt", other_kinds())
+def test_check_102_every_kind_of_hash_signs_in_once_and_is_replaced(
+        keeper: Client, fields: dict[str, Any], digest: bytes, salt: bytes) -> None:
+    row = admin_pb2.ImportedAccount(email=fresh_email(), password_hash=digest, salt=salt)
+    [answer] = keeper.import_accounts(
+        [[row]], admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(**fields)))
+    assert answer.imported == 1, answer
+    with expect_failure(*WRONG):
+        keeper.sign_in(password(row.email, "another secret"))
+    account_id = session(keeper.sign_in(password(row.email, "an old secret"))).account.account_id
+    assert hashes(keeper)[account_id].startswith("$argon2id$")
+    session(keeper.sign_in(password(row.email, "an old secret")))
+
+
+def test_check_102_a_password_that_bcrypt_would_cut_is_refused(keeper: Client) -> None:
+    """To compare its beginning only would let in whoever knows the beginning."""
+    # Of 72 letters a; bcrypt makes the same of 80.
+    digest = b"$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe"
+    row = admin_pb2.ImportedAccount(email=fresh_email(), password_hash=digest)
+    [answer] = keeper.import_accounts(
+        [[row]], admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="BCRYPT")))
+    assert answer.imported == 1, answer
+    with expect_failure(*WRONG):
+        keeper.sign_in(password(row.email, "a" * 80))
+    session(keeper.sign_in(password(row.email, "a" * 72)))
+
+
+@pytest.mark.parametrize("secret", ["x" * 64, "пароль と秘密 ünï", "a b  c", "😀" * 20])
+def test_check_103_long_and_unicode_passwords_of_an_import_sign_in(keeper: Client, secret: str) -> None:
+    project = Project()
+    salt = b"some salt"
+    row = admin_pb2.ImportedAccount(email=fresh_email(), password_hash=project.hash(secret, salt), salt=salt)
+    keeper.import_accounts([[row]], admin_pb2.ImportOptions(hash=project.options))
+    session(keeper.sign_in(password(row.email, secret)))
+    session(keeper.sign_in(password(row.email, secret)))
+
+
+def test_the_former_services_key_is_nowhere_in_the_database_or_the_log(store: Server, keeper: Client) -> None:
+    project = Project()
+    keeper.import_accounts([[firebase.row(project.users(1)[0])]], admin_pb2.ImportOptions(hash=project.options))
+    files = [path.read_bytes() for path in store.folder.glob(store.database.name + "*")] + [store.log.read_bytes()]
+    assert not any(project.key in each or project.key[:24].hex().encode() in each for each in files)
+
+
+def test_a_wrong_password_of_an_import_takes_no_less_than_any_other(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    keeper = connect(serve(passwords=REAL_PASSWORDS), key="admin")
+    project = Project(memory_cost=4)
+    row = firebase.row(project.users(1)[0])
+    keeper.import_accounts([[row]], admin_pb2.ImportOptions(hash=project.options))
+
+    def median(email: str) -> float:
+        took = []
+        for _ in range(9):
+            begun = time.monotonic()
+            with expect_failure(*WRONG):
+                keeper.sign_in(password(email, "wrong password"))
+            took.append(time.monotonic() - begun)
+        return sorted(took)[4]
+
+    unknown = median(fresh_email())
+    assert median(row.email) > unknown * 0.7
+
+
+# The command line.
+
+@pytest.mark.slow
+def test_a_generated_file_of_firebase_is_imported_by_the_command_line(
+        serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
+    server = serve()
+    keeper = connect(server, key="admin")
+    project = Project(memory_cost=MEMORY_COST)
+    users = project.users(USERS, passwords=SECRETS)
+    duplicates = [{**users[0], "localId": "another"}, {**users[1], "email": fresh_email()}]
+    path = firebase.write(tmp_path / "users.json", users + duplicates)
+    flags = project.flags(tmp_path)
+    before = memory_kib(server, "VmRSS")
+
+    dry = latchkey(server, "import", path, *flags, "--dry-run", code=1)
+    assert (dry["outcome"], dry["imported"], dry["refused"]) == ("dry_run", USERS, 2)
+    assert keeper.list_accounts().accounts == []
+
+    first = latchkey(server, "import", path, *flags, code=1)
+    rate = USERS * 1_000 / first["took_millis"]
+    print(f"\n{USERS} users: {rate:.0f} rows/s; server {before} KiB before, {memory_kib(server, 'VmRSS')} KiB after, "
+          f"{memory_kib(server, 'VmHWM')} KiB at most; duplicates reported: {first['errors']}")
+    assert (first["imported"], first["unchanged"], first["refused"]) == (USERS, 0, 2)
+    assert [(error["row"], error["reason"], error["field"]) for error in first["errors"]] == [
+        (USERS + 1, "EMAIL_ALREADY_IN_USE", "email"), (USERS + 2, "INVALID_FIELD", "account_id")]
+
+    for number in range(10):
+        signed = session(keeper.sign_in(password(users[number]["email"], password_of(number))))
+        assert signed.account.account_id == users[number]["localId"]
+    stored = hashes(keeper)
+    assert len(stored) == USERS
+    replaced = {each for each, text in stored.items() if text.startswith("$argon2id$")}
+    assert replaced == {users[number]["localId"] for number in range(10)}
+
+    again = latchkey(server, "import", path, *flags, "--batch", "1000", "--errors", tmp_path / "errors", code=1)
+    assert (again["imported"], again["unchanged"], again["refused"]) == (0, USERS, 2)
+    assert len((tmp_path / "errors").read_text().splitlines()) == 2
+
+
+def test_an_administrators_commands_say_what_they_did(store: Server, keeper: Client) -> None:
+    email = fresh_email()
+    made = keeper.create(email)
+    account_id = made.account.account_id
+    assert latchkey(store, "lookup", "--email", email)["account"]["account_id"] == account_id
+    assert latchkey(store, "disable", account_id)["account"]["disabled"]
+    assert not latchkey(store, "enable", account_id)["account"]["disabled"]
+    assert latchkey(store, "set-claims", account_id, '{"a":1}')["account"]["custom_claims_json"] == '{"a":1}'
+    session(keeper.sign_in(password(email)))
+    assert latchkey(store, "revoke", account_id)["closed"] == 1
+    page = latchkey(store, "list", "--size", "1")
+    assert len(page["accounts"]) == 1 and page["next_page_token"]
+    assert latchkey(store, "export")["accounts"] >= 1
+    refused = latchkey(store, "lookup", "--id", "nobody", code=1)
+    assert refused["error"]["reason"] == "ACCOUNT_NOT_FOUND"
+
+
+def test_a_file_that_is_none_is_refused(store: Server, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text("[]")
+    refused = latchkey(store, "import", tmp_path / "none.json", code=2)
+    assert "does not begin with {" in refused["error"]["message"]
+    assert latchkey(store, "import", tmp_path / "missing.json", code=2)["error"]["option"].endswith("missing.json")

@@ -1,0 +1,173 @@
+"""A provider that is slow, broken or gone: its own callers are told in bounded time, and nobody else notices."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import grpc
+import latchkey_settings
+import pytest
+from clients import Client, assertion, fresh_email, session
+from failures import expect_failure, read
+from grpc import StatusCode
+from latchkey.v1 import types_pb2 as types
+from metrics import ON_A_FREE_PORT, Scrape
+from processes import Server, Simulator
+
+# What each fault of the endpoint that says whose a token is, is counted as. A document that is none is an answer all
+# the same: its reader refuses it.
+FAULTS = {"hang": "timed_out", "slow": "timed_out", "reset": "unreachable", "error": "failed", "huge": "too_large",
+          "broken": "answered", "html": "answered", "redirect": "redirected", "redirect-private": "redirected"}
+PAUSE_MILLIS = 1_000
+# A fetch that the provider's misbehaviour of two seconds is too late for, and a breaker that tries it again and again.
+FETCH = {"total_millis": 1_000, "pause_millis": PAUSE_MILLIS}
+PEOPLE, ROUNDS, ROUND_SECONDS = 5, 3, 2.0
+# Below it the machine's other work decides; a burst of that work is over when it is measured again.
+FLOOR_SECONDS, ATTEMPTS = 0.002, 3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def elsewhere(simulator: Simulator) -> None:
+    """A provider has processors of its own: what it takes for its 50 MB is not to be taken from who is measured."""
+    os.setpriority(os.PRIO_PROCESS, simulator.process.pid, 10)
+
+
+@pytest.fixture
+def server(serve: Callable[..., Server], simulator: Simulator) -> Server:
+    """Asks GitHub at every sign-in by an access token, and another issuer once for its keys."""
+    providers = [latchkey_settings.github(simulator.base, "simulator"),
+                 latchkey_settings.openid(simulator.base, "simulator", "corp")]
+    return serve(metrics=ON_A_FREE_PORT, providers=providers, fetch=FETCH)
+
+
+def token(simulator: Simulator, whose: str) -> types.Credential:
+    """Of our application or `another`: that it is another's is told by one fetch, and nothing is written."""
+    token = simulator.access_token("github.com", simulator.person(), whose=whose)["access_token"]
+    return types.Credential(
+        provider_token=types.ProviderTokenCredential(provider_id="github.com", access_token=token))
+
+
+def told(client: Client, credential: types.Credential) -> StatusCode:
+    with pytest.raises(grpc.RpcError) as refused:
+        client.sign_in(credential)
+    return read(refused.value).code
+
+
+@contextmanager
+def behaving(simulator: Simulator, fault: str) -> Iterator[None]:
+    simulator.behave("github.com", fault, document="check")
+    try:
+        yield
+    finally:
+        simulator.behave("github.com", "well", document="check")
+
+
+@contextmanager
+def sign_ins(client: Client, simulator: Simulator, whose: str) -> Iterator[set[StatusCode]]:
+    """While the block runs, people try to sign in by GitHub again and again. Gathers what they are told."""
+    ended, codes = threading.Event(), set[StatusCode]()
+
+    def repeat(credential: types.Credential) -> None:
+        while not ended.wait(0.05):
+            codes.add(told(client, credential))
+
+    credentials = [token(simulator, whose) for _ in range(PEOPLE)]
+    with ThreadPoolExecutor(PEOPLE) as pool:
+        people = [pool.submit(repeat, credential) for credential in credentials]
+        try:
+            yield codes
+        finally:
+            ended.set()
+    for person in people:
+        person.result()
+
+
+def look_ups(client: Client, email: str, seconds: float) -> list[float]:
+    """How long each took."""
+    latencies = []
+    until = time.perf_counter() + seconds
+    while (begun := time.perf_counter()) < until:
+        assert client.fetch(email=email).registered
+        latencies.append(time.perf_counter() - begun)
+    return latencies
+
+
+def p99(latencies: list[float]) -> float:
+    return sorted(latencies)[len(latencies) * 99 // 100]
+
+
+def wait_until_well(client: Client, credential: types.Credential) -> None:
+    deadline = time.monotonic() + 5
+    while told(client, credential) != StatusCode.UNAUTHENTICATED:
+        assert time.monotonic() < deadline, "the provider is well, and nobody asks it"
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_check_68_a_fault_of_a_provider_delays_no_call_but_its_own(
+        server: Server, connect: Callable[..., Client], simulator: Simulator, fault: str) -> None:
+    people, second, email = connect(server), connect(server), fresh_email()
+    people.create(email)
+
+    def measure() -> tuple[float, float]:
+        calm: list[float] = []
+        faulty: list[float] = []
+        # In turn, so that what the machine does beside meets both alike.
+        for _ in range(ROUNDS):
+            wait_until_well(people, token(simulator, "another"))
+            with sign_ins(people, simulator, "another") as codes:
+                calm += look_ups(second, email, ROUND_SECONDS)
+            assert codes == {StatusCode.UNAUTHENTICATED}
+            with behaving(simulator, fault), sign_ins(people, simulator, "ours") as codes:
+                faulty += look_ups(second, email, ROUND_SECONDS)
+            assert codes == {StatusCode.UNAVAILABLE}
+        print(f"{fault}: calm p99 {p99(calm) * 1000:.2f} ms of {len(calm)}, "
+              f"faulty {p99(faulty) * 1000:.2f} ms of {len(faulty)}")
+        return p99(calm), p99(faulty)
+
+    bearable = False
+    for _ in range(ATTEMPTS):
+        calm, faulty = measure()
+        bearable = faulty <= max(2 * calm, calm + FLOOR_SECONDS)
+        if bearable:
+            break
+    seen = Scrape.of(server)
+    assert seen("latchkey_fetches_total", provider="github.com", result=FAULTS[fault]) > ROUNDS
+    assert bearable, f"in {ATTEMPTS} measurements, last {calm * 1000:.2f} ms calm and {faulty * 1000:.2f} ms faulty"
+
+
+def test_a_provider_that_keeps_failing_is_left_alone_and_asked_again_after_the_pause(
+        server: Server, connect: Callable[..., Client], simulator: Simulator) -> None:
+    client, credential = connect(server), token(simulator, "another")
+
+    def breakers() -> tuple[float, float]:
+        seen = Scrape.of(server)
+        return tuple(seen(f"latchkey_fetch_breaker_{name}", provider="github.com")  # type: ignore[return-value]
+                     for name in ("open", "openings_total"))
+
+    with behaving(simulator, "error"):
+        for failures in range(5):
+            assert breakers() == (0, 0), failures
+            with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
+                client.sign_in(credential)
+        asked, begun = simulator.fetches("github.com", "check"), time.monotonic()
+        while time.monotonic() - begun < PAUSE_MILLIS / 2_000:
+            assert told(client, credential) == StatusCode.UNAVAILABLE
+        assert simulator.fetches("github.com", "check") == asked, "nobody is asked"
+        assert breakers() == (1, 1)
+        # Another provider is.
+        session(client.sign_in(assertion(simulator, "oidc.corp")))
+        time.sleep(PAUSE_MILLIS / 1_000)
+        for _ in range(3):
+            assert told(client, credential) == StatusCode.UNAVAILABLE
+        assert simulator.fetches("github.com", "check") == asked + 1, "by the trial alone"
+        assert breakers() == (1, 2)
+    wait_until_well(client, credential)
+    assert breakers()[0] == 0
+    assert Scrape.of(server)("latchkey_fetches_total", provider="github.com", result="circuit_open") > 0

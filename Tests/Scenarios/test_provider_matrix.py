@@ -1,0 +1,191 @@
+"""Every provider through every use of its credential, by its own pages and by the tokens of its own kit.
+
+A row of the matrix is a provider on one of these two roads, a column is a use. Where the protocol cannot prove for whom
+a token is, its road is `refused`, and there is nothing to unlink or to complete: `none`. The matrix is printed at the
+end of the run, and is in .build/reports/provider-matrix.txt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import latchkey_settings
+import pytest
+from clients import Client, conflict, fresh_email, password, provider_ids, session
+from configuration import Settings, callers
+from failures import expect_failure
+from grpc import StatusCode
+from kits import Bring, with_access_token, with_id_token, with_nonce, with_token_and_secret
+from latchkey.v1 import provider_flow_service_pb2 as flows
+from latchkey.v1 import types_pb2 as types
+from matrix import MATRIX
+from processes import Server, Simulator
+from protocols.people import Person, guid
+
+UNVERIFIABLE = (StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One provider on one road: by its pages where `kit` is nothing, else by what the kit brings."""
+
+    provider_id: str
+    road: str
+    kit: Bring | None = None
+    refused: bool = False
+    # X can be configured for either of its protocols, which takes two servers.
+    server: str = "usual"
+
+    @property
+    def title(self) -> str:
+        return f"{self.provider_id} by {self.road}"
+
+
+PAGES = ("twitter.com", "github.com", "google.com", "facebook.com", "yahoo.com", "apple.com", "microsoft.com",
+         "linkedin.com", "discord.com", "oidc.corp", "oauth2.plain")
+ROWS = [
+    *(Row(provider_id, "flow") for provider_id in PAGES),
+    Row("twitter.com", "flow (OAuth 2)", server="x_oauth2"),
+    Row("twitter.com", "token and secret", with_token_and_secret),
+    *(Row(provider_id, "ID token", with_id_token)
+      for provider_id in ("google.com", "microsoft.com", "linkedin.com", "oidc.corp")),
+    *(Row(provider_id, "ID token with nonce", with_nonce) for provider_id in ("apple.com", "facebook.com")),
+    *(Row(provider_id, "access token", with_access_token)
+      for provider_id in ("github.com", "google.com", "facebook.com", "discord.com")),
+    *(Row(provider_id, "access token", with_access_token, refused=True)
+      for provider_id in ("yahoo.com", "microsoft.com", "linkedin.com", "apple.com", "oidc.corp", "oauth2.plain")),
+    Row("twitter.com", "access token (OAuth 2)", with_access_token, refused=True, server="x_oauth2"),
+    Row("yahoo.com", "ID token", with_id_token, refused=True),
+]
+WORKING = [row for row in ROWS if not row.refused]
+REFUSED = [row for row in ROWS if row.refused]
+by_title = {"ids": lambda row: row.title}
+
+
+@pytest.fixture(scope="module")
+def web_clients(folder: Path, simulator: Simulator) -> Iterator[dict[str, Client]]:
+    """One server with every provider, and one whose X speaks OAuth 2.0."""
+    uris = latchkey_settings.redirect_uris(simulator.base)
+    allowed: list[Settings] = [{**each, "redirect_uris": uris} if each["name"] == "web" else each for each in callers()]
+    configured = {"usual": latchkey_settings.providers(simulator.base),
+                  "x_oauth2": [latchkey_settings.x_oauth2(simulator.base, "simulator")]}
+    servers = {name: Server.start(folder, simulator, callers=allowed, providers=settings)
+               for name, settings in configured.items()}
+    clients = {name: Client(server, key="web") for name, server in servers.items()}
+    yield clients
+    for client in clients.values():
+        client.close()
+    for server in servers.values():
+        server.stop()
+
+
+@dataclass(frozen=True)
+class Road:
+    """A row with what it takes to go along it."""
+
+    row: Row
+    client: Client
+    simulator: Simulator
+
+    def bring(self, person: Person, purpose: int = flows.FLOW_PURPOSE_SIGN_IN, id_token: str = "") -> types.Credential:
+        if self.row.kit is not None:
+            return self.row.kit(self.simulator, self.row.provider_id, person)
+        started = self.client.start_flow(
+            self.row.provider_id, latchkey_settings.REDIRECT_URIS[0], purpose=purpose, id_token=id_token)
+        callback = self.simulator.walk(started.authorization_url, person)
+        return types.Credential(authorization_response=types.AuthorizationResponse(
+            flow_id=started.flow_id, callback_uri=callback))
+
+    def sign_in(self, person: Person, **fields: Any) -> Any:
+        return self.client.sign_in(self.bring(person), **fields)
+
+
+@pytest.fixture
+def road(row: Row, web_clients: dict[str, Client], simulator: Simulator) -> Road:
+    return Road(row, web_clients[row.server], simulator)
+
+
+@pytest.fixture
+def somebody(simulator: Simulator) -> Person:
+    return simulator.person(name="Ada Lovelace", email=fresh_email(), email_verified=True)
+
+
+@pytest.mark.parametrize("row", WORKING, **by_title)
+def test_somebody_new_gets_an_account_and_finds_it_again(road: Road, somebody: Person) -> None:
+    with MATRIX.cell(road.row.title, "sign in, new"):
+        made = session(road.sign_in(somebody))
+        assert made.is_new_account
+        assert made.account.providers[0].subject == subject(road, somebody)
+        assert json.loads(made.additional_user_info.profile_json)
+        shown = made.provider_credential
+        assert shown.provider_id == road.row.provider_id and (shown.access_token or shown.id_token)
+        assert bool(shown.secret) == (road.row.provider_id == "twitter.com" and road.row.server == "usual")
+    with MATRIX.cell(road.row.title, "sign in, again"):
+        changed = replace(somebody, name="Countess Lovelace", email="")
+        again = session(road.sign_in(changed))
+        assert not again.is_new_account and again.account.account_id == made.account.account_id
+
+
+@pytest.mark.parametrize("row", WORKING, **by_title)
+def test_an_account_with_a_password_links_reauthenticates_and_unlinks(road: Road, somebody: Person) -> None:
+    client, provider_id = road.client, road.row.provider_id
+    made = client.create(fresh_email())
+    with MATRIX.cell(road.row.title, "link"):
+        linked = session(client.link(made.id_token, road.bring(somebody, flows.FLOW_PURPOSE_LINK, made.id_token)))
+        assert linked.account.account_id == made.account.account_id
+        assert provider_id in provider_ids(linked.account)
+    with MATRIX.cell(road.row.title, "reauthenticate"):
+        proof = road.bring(somebody, flows.FLOW_PURPOSE_REAUTHENTICATE, linked.id_token)
+        proved = client.reauthenticate(linked.id_token, proof)
+        assert proved.account.account_id == made.account.account_id
+    with MATRIX.cell(road.row.title, "unlink"):
+        left = client.unlink(proved.id_token, provider_id)
+        assert provider_id not in provider_ids(left.account)
+        assert session(road.sign_in(somebody)).account.account_id != made.account.account_id
+
+
+@pytest.mark.parametrize("row", WORKING, **by_title)
+def test_an_address_that_is_somebodys_is_a_conflict_to_its_end(road: Road, somebody: Person) -> None:
+    made = road.client.create(somebody.email)
+    with MATRIX.cell(road.row.title, "conflict"):
+        exists = conflict(road.sign_in(somebody))
+        assert exists.email == somebody.email and exists.pending_token
+    with MATRIX.cell(road.row.title, "completion"):
+        known = password(somebody.email)
+        done = session(road.client.sign_in(known, pending_token=exists.pending_token))
+        assert done.account.account_id == made.account.account_id
+        assert session(road.sign_in(somebody)).account.account_id == made.account.account_id
+
+
+@pytest.mark.parametrize("row", REFUSED, **by_title)
+def test_a_token_whose_audience_nobody_can_prove_is_refused_and_says_what_to_do(road: Road, somebody: Person) -> None:
+    client = road.client
+    known = replace(somebody, username=f"{somebody.username}-known", email=fresh_email())
+    owner = client.create(fresh_email())
+    pages = replace(road, row=replace(road.row, kit=None))
+    linked = session(client.link(owner.id_token, pages.bring(known, flows.FLOW_PURPOSE_LINK, owner.id_token)))
+    uses: dict[str, Callable[[], object]] = {
+        "sign in, new": lambda: road.sign_in(somebody),
+        "sign in, again": lambda: road.sign_in(known),
+        "link": lambda: client.link(linked.id_token, road.bring(somebody)),
+        "reauthenticate": lambda: client.reauthenticate(linked.id_token, road.bring(known)),
+        "conflict": lambda: road.sign_in(replace(somebody, email=owner.account.email)),
+    }
+    for use, act in uses.items():
+        with MATRIX.cell(road.row.title, use, "refused"), expect_failure(*UNVERIFIABLE) as refusal:
+            act()
+        assert "StartFlow" in refusal.text or "ID token" in refusal.text
+    for use in ("unlink", "completion"):
+        with MATRIX.cell(road.row.title, use, "none"):
+            assert client.get(linked.id_token).providers == linked.account.providers
+
+
+def subject(road: Road, person: Person) -> str:
+    """Microsoft's is the directory and the object in it, everybody else's the subject of the protocol."""
+    if road.row.provider_id != "microsoft.com":
+        return road.simulator.subject(road.row.provider_id, person)
+    return f"{person.tenant}.{guid('microsoft', person.username)}"

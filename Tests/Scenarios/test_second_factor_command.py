@@ -1,0 +1,73 @@
+"""Second factors from the command line: enrolled, asked for, shown and withdrawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyotp
+import pytest
+from authenticators import Authenticator
+from clients import PASSWORD, assertion, fresh_email
+from processes import Server, Simulator
+from test_latchkey_command import DONE, REFUSED, UNFINISHED, USAGE, Person
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def person(server: Server, tmp_path: Path) -> Person:
+    return Person(server, tmp_path)
+
+
+def enrolled(person: Person, simulator: Simulator) -> tuple[str, Authenticator, list[str]]:
+    """Signed in with a proved address, a password and an authenticator program."""
+    email = fresh_email("gmail.com")
+    token = assertion(simulator, "google.com", email=email, email_verified=True).provider_token.id_token
+    person.json("sign-in", "--provider", "google.com", "--id-token-file", person.file("google.jwt", token))
+    person.json("link", "--email", email, LATCHKEY_PASSWORD=PASSWORD)
+    started = person.json("enroll", "totp", "--display-name", "at home")
+    program = pyotp.parse_uri(started["totp_uri"])
+    assert isinstance(program, pyotp.TOTP) and program.secret == started["totp_secret"]
+    authenticator = Authenticator(program)
+    finished = person.json("enroll", "totp", "--totp-code", authenticator.code())
+    assert len(finished["recovery_codes"]) == 10
+    shown = person.json("whoami")["account"]["second_factors"]
+    assert [each["kind"] for each in shown] == ["totp", "recovery_code"] and shown[0]["display_name"] == "at home"
+    authenticator.factor_id = shown[0]["factor_id"]
+    return email, authenticator, finished["recovery_codes"]
+
+
+def test_a_factor_is_enrolled_shown_and_withdrawn(person: Person, simulator: Simulator) -> None:
+    email, authenticator, _ = enrolled(person, simulator)
+    person.json("sign-out")
+    ended = person.json("sign-in", "--email", email, code=UNFINISHED, LATCHKEY_PASSWORD=PASSWORD)
+    assert ended["outcome"] == "second_factor_required" and ended["kinds"] == ["totp", "recovery_code"]
+    refused = person.json("second-factor", "--totp-code", authenticator.wrong(), code=REFUSED)
+    assert refused["error"]["reason"] == "INVALID_CODE"
+    assert person.json("second-factor", "--totp-code", authenticator.code())["outcome"] == "session"
+    assert "at home" in person.run("whoami").stdout
+    assert person.run("withdraw", authenticator.factor_id).returncode == DONE
+    assert person.json("whoami")["account"]["second_factors"] == []
+    person.json("sign-out")
+    assert person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)["outcome"] == "session"
+
+
+def test_a_recovery_code_is_read_from_a_file_and_never_remembered(person: Person, simulator: Simulator) -> None:
+    email, _, codes = enrolled(person, simulator)
+    ended = person.run("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)
+    assert ended.returncode == UNFINISHED and "latchkey second-factor --recovery-code-file -" in ended.stderr
+    done = person.run("second-factor", "--recovery-code-file", "-", typed=codes[0] + "\n")
+    assert done.returncode == DONE, done.stderr
+    assert not any(code in person.sessions.read_text() for code in codes)
+    replaced = person.json("enroll", "recovery-codes")["recovery_codes"]
+    assert len(replaced) == 10 and not set(replaced) & set(codes)
+
+
+def test_a_second_factor_that_nothing_waits_for_is_a_mistake_of_the_command(
+        person: Person, simulator: Simulator) -> None:
+    person.sign_up(fresh_email())
+    assert person.run("second-factor", "--totp-code", "123456").returncode == USAGE
+    assert person.run("enroll", "totp", "--totp-code", "123456").returncode == USAGE
+    assert person.run("enroll", "passkey").returncode == USAGE
+    refused = person.json("enroll", "totp", code=REFUSED)
+    assert refused["error"]["reason"] == "UNVERIFIED_EMAIL"

@@ -1,0 +1,126 @@
+"""Many sessions of one person: listed, ended together, refreshed at once, and stolen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+
+import grpc
+from clients import Client, channel_credentials, fresh_email, password, session
+from failures import expect_failure
+from grpc import StatusCode
+from latchkey.v1 import session_service_pb2 as sessions
+from latchkey.v1 import types_pb2 as types
+from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
+from processes import Server
+
+DEAD = (StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED")
+CALLERS, CONNECTIONS = 100, 10
+
+
+def audit(server: Server, account_id: str) -> list[tuple[str, dict[str, str]]]:
+    """The events of an account with their details, in order; of a server that was stopped."""
+    with sqlite3.connect(f"file:{server.database}?mode=ro", uri=True) as database:
+        rows = database.execute("SELECT event, details FROM audit WHERE account_id = ? ORDER BY id", (account_id,))
+        return [(event, json.loads(details)) for event, details in rows]
+
+
+def refresh_together(server: Server, token: str) -> list[str]:
+    """A hundred refreshes of one token that leave at the same moment, over ten connections."""
+    async def every_one() -> list[str]:
+        credentials = channel_credentials(server.folder, key="web")
+        own = [("grpc.use_local_subchannel_pool", 1)]
+        channels = [grpc.aio.secure_channel(server.address, credentials, own) for _ in range(CONNECTIONS)]
+        for channel in channels:
+            await channel.channel_ready()
+        request = sessions.RefreshRequest(refresh_token=token)
+        answers = await asyncio.gather(
+            *(SessionServiceStub(channels[caller % CONNECTIONS]).Refresh(request) for caller in range(CALLERS)))
+        for channel in channels:
+            await channel.close()
+        return [answer.session.refresh_token for answer in answers]
+
+    return asyncio.run(every_one())
+
+
+def test_checks_93_to_95_a_hundred_refreshes_at_once_raise_no_alarm_and_the_grandparent_ends_the_family(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    web = connect(server)
+    made = web.create(fresh_email())
+    token = made.refresh_token
+    for _ in range(3):
+        before, successors = token, set(refresh_together(server, token))
+        assert len(successors) == 1 and before not in successors
+        token = successors.pop()
+    last = web.refresh(token)
+    assert web.verify(last.id_token).active, "no false alarm"
+    with expect_failure(*DEAD):
+        web.refresh(before)
+    for dead in (last.refresh_token, token, made.refresh_token):
+        with expect_failure(*DEAD):
+            web.refresh(dead)
+    ended = web.verify(last.id_token)
+    assert (ended.active, ended.inactive_reason) == (False, "TOKEN_REVOKED")
+    server.stop()
+    assert audit(server, made.account.account_id)[1:] == [("REFRESH_REPLAYED", {"session_id": made.session_id})]
+
+
+def test_the_open_sessions_are_listed_with_the_latest_first_and_what_is_known_of_each(web: Client) -> None:
+    email = fresh_email()
+    first = web.create(email, client=types.ClientContext(ip_address="192.0.2.1", user_agent="one", device_id="d"))
+    gone, last = session(web.sign_in(password(email))), session(web.sign_in(password(email)))
+    web.sign_out(id_token=gone.id_token)
+    time.sleep(0.01)
+    web.refresh(first.refresh_token)
+    listed = web.list_sessions(first.id_token)
+    assert [(each.session_id, each.current) for each in listed] == [(last.session_id, False), (first.session_id, True)]
+    assert {each.sign_in_provider for each in listed} == {"password"}
+    own = listed[1]
+    assert (own.client.ip_address, own.client.user_agent, own.client.device_id) == ("192.0.2.1", "one", "d")
+    assert own.signed_in_at.ToMilliseconds() < own.last_used_at.ToMilliseconds()
+    assert listed[0].signed_in_at.ToMilliseconds() <= listed[0].last_used_at.ToMilliseconds()
+    someone = web.create(fresh_email())
+    assert [each.session_id for each in web.list_sessions(someone.id_token)] == [someone.session_id]
+
+
+def test_check_98_sign_out_everywhere_ends_every_session_at_once_and_introspection_says_so(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    web, email = connect(server), fresh_email()
+    made = web.create(email)
+    opened = [made, *(session(web.sign_in(password(email))) for _ in range(3))]
+    bystander = web.create(fresh_email())
+    assert web.revoke_all(opened[2].id_token) == 4
+    # Other connections see it as well.
+    for client in (web, connect(server, certificate="web", key=None)):
+        for each in opened:
+            answer = client.verify(each.id_token)
+            assert (answer.active, answer.inactive_reason) == (False, "TOKEN_REVOKED")
+            with expect_failure(*DEAD):
+                client.refresh(each.refresh_token)
+            for call in (client.get, client.list_sessions, client.revoke_all):
+                with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+                    call(each.id_token)
+    assert web.verify(bystander.id_token).active
+    assert web.refresh(bystander.refresh_token).session_id == bystander.session_id
+    again = session(web.sign_in(password(email)))
+    assert [each.session_id for each in web.list_sessions(again.id_token)] == [again.session_id]
+    server.stop()
+    assert ("SESSIONS_REVOKED", {"closed": "4"}) in audit(server, made.account.account_id)
+
+
+def test_both_calls_want_an_id_token_of_their_callers_audience(web: Client, shop: Client) -> None:
+    made = web.create(fresh_email())
+    for call in (shop.revoke_all, shop.list_sessions):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN"):
+            call(made.id_token)
+    for call in (web.revoke_all, web.list_sessions):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="id_token"):
+            call("")
+        with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN"):
+            call(made.refresh_token)
+    assert web.verify(made.id_token).active

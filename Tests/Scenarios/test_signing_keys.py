@@ -1,0 +1,287 @@
+"""The keys that sign our tokens: fetched over HTTPS by independent libraries, and replaced without anyone noticing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import jwt
+import keys_endpoint
+import metrics
+import pytest
+from clients import Client, fresh_email, password, session
+from keys_endpoint import AUDIENCE, DISCOVERY, ISSUER, KEYS, Verifier, address, ask, secured, trust
+from metrics import Scrape
+from processes import Server, Simulator
+
+LEAD_SECONDS = 8
+CONNECTIONS_MAX, PER_ADDRESS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 64, 16, 4_096, 5
+
+
+@pytest.fixture
+def publishing(serve: Callable[..., Server]) -> Callable[..., Server]:
+    return lambda **overrides: serve(
+        keys=keys_endpoint.on_a_free_port(), metrics=metrics.ON_A_FREE_PORT, **overrides)
+
+
+@pytest.fixture(scope="module")
+def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    running = Server.start(
+        folder, simulator, keys=keys_endpoint.on_a_free_port(), metrics=metrics.ON_A_FREE_PORT)
+    yield running
+    running.stop()
+
+
+# The keys.
+
+def published(server: Server) -> list[dict[str, str]]:
+    keys: list[dict[str, str]] = json.loads(ask(server, "GET", KEYS)[1])["keys"]
+    return keys
+
+
+def kid(id_token: str) -> str:
+    return str(jwt.get_unverified_header(id_token)["kid"])
+
+
+@pytest.mark.timeout(120)
+def test_check_101_tokens_verify_from_the_https_keys_through_a_rotation_without_one_failure(
+        publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = publishing(tokens={"publish_lead_seconds": LEAD_SECONDS})
+    web, email = connect(server), fresh_email()
+    made = web.create(email)
+    old = kid(made.id_token)
+    assert [key["kid"] for key in published(server)] == [old]
+    # They fetch at different moments, so that one of them does at the worst.
+    verifiers = [Verifier(server) for _ in range(4)]
+    for verifier in verifiers:
+        verifier.check(made.id_token)
+        time.sleep(0.9)
+    server.signal(signal.SIGUSR1)
+    asked = time.monotonic()
+    minted = [made]
+    while time.monotonic() < asked + LEAD_SECONDS + 4:
+        fresh = web.refresh(minted[-1].refresh_token) if len(minted) % 10 else session(web.sign_in(password(email)))
+        minted.append(fresh)
+        for verifier in verifiers:
+            assert verifier.check(fresh.id_token)["sub"] == made.account.account_id
+            verifier.check(made.id_token)
+            verifier.check(minted[len(minted) // 2].id_token)
+        if kid(fresh.id_token) == old:
+            time.sleep(0.02)
+    new = kid(minted[-1].id_token)
+    assert new != old and all(verifier.kids == {old, new} and verifier.fetches > 2 for verifier in verifiers)
+    signers = [kid(each.id_token) for each in minted]
+    assert signers == sorted(signers, key=[old, new].index), "once, and never back"
+    first = signers.index(new)
+    assert 20 < first < len(signers) - 20, "tokens from before, during and after"
+    # Nobody had to sign in anew, and the service believes its own tokens.
+    assert all(web.verify(each.id_token).active for each in (made, minted[first - 1], minted[first], minted[-1]))
+    assert {key["kid"] for key in published(server)} == {old, new}
+    assert json.loads(web.signing_keys()) == {"keys": published(server)}
+
+
+def test_check_101_a_key_is_published_its_lead_before_it_signs_and_a_second_request_does_not_hurry_it(
+        publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = publishing(tokens={"publish_lead_seconds": 4})
+    web = connect(server)
+    made = web.create(fresh_email())
+    server.signal(signal.SIGUSR1)
+    deadline = time.monotonic() + 3
+    while len(published(server)) == 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    seen = time.monotonic()
+    server.signal(signal.SIGUSR1)
+    while kid((made := web.refresh(made.refresh_token)).id_token) == published(server)[0]["kid"]:
+        assert time.monotonic() < seen + 6
+        time.sleep(0.02)
+    assert time.monotonic() - seen > 2
+    assert len(published(server)) == 2
+    lines = [line for line in server.lines() if line["message"] == "signing key published"]
+    assert [line["key"] for line in lines] == [key["kid"] for key in published(server)]
+    # A restart neither forgets the one nor makes another.
+    server.stop()
+    server.launch()
+    assert kid(connect(server).refresh(made.refresh_token).id_token) == lines[1]["key"]
+    assert len(published(server)) == 2
+
+
+def test_another_algorithm_in_the_configuration_is_published_before_it_is_used(
+        publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = publishing(tokens={"publish_lead_seconds": 4})
+    made = connect(server).create(fresh_email())
+    server.stop()
+    server.settings["tokens"]["algorithm"] = "EdDSA"
+    server.launch()
+    web = connect(server)
+    assert sorted(key["alg"] for key in published(server)) == ["ES256", "EdDSA"]
+    discovered = json.loads(ask(server, "GET", DISCOVERY)[1])
+    assert discovered["id_token_signing_alg_values_supported"] == ["ES256", "EdDSA"]
+    verifier = Verifier(server)
+    verifier.check(made.id_token)
+    begun = time.monotonic()
+    while jwt.get_unverified_header((made := web.refresh(made.refresh_token)).id_token)["alg"] == "ES256":
+        verifier.check(made.id_token)
+        assert time.monotonic() < begun + 8
+        time.sleep(0.05)
+    verifier.check(made.id_token)
+
+
+def test_a_stock_key_client_finds_the_keys_by_discovery(endpoint: Server, connect: Callable[..., Client]) -> None:
+    made = connect(endpoint).create(fresh_email())
+    discovered = json.loads(ask(endpoint, "GET", DISCOVERY)[1])
+    assert discovered["issuer"] == ISSUER
+    client = jwt.PyJWKClient(discovered["jwks_uri"], ssl_context=trust(endpoint))
+    key = client.get_signing_key_from_jwt(made.id_token)
+    claims = jwt.decode(made.id_token, key.key, algorithms=discovered["id_token_signing_alg_values_supported"],
+                        audience=AUDIENCE, issuer=ISSUER)
+    assert claims["sub"] == made.account.account_id
+
+
+def test_the_keys_are_served_nowhere_unless_configured(server: Server) -> None:
+    assert not any(line["message"] == "keys" for line in server.lines())
+
+
+# The endpoint.
+
+def refusals(server: Server, limit: str) -> float:
+    return Scrape.of(server)("latchkey_refusals_total", limit=limit)
+
+
+def raw(server: Server, request: bytes) -> bytes:
+    """All that is answered until the server closes; where it closes at once, what was sent may come back as a reset."""
+    parts = []
+    with secured(server) as connection, suppress(ConnectionError, ssl.SSLError):
+        connection.sendall(request)
+        while part := connection.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("path, kind", [(KEYS, "application/jwk-set+json"), (DISCOVERY, "application/json")])
+def test_get_and_head_answer_a_document_that_can_be_kept(endpoint: Server, path: str, kind: str) -> None:
+    answer, body = ask(endpoint, "GET", path + "?a=b")
+    assert answer.status == 200 and json.loads(body)
+    assert answer.headers["Content-Type"] == kind and int(answer.headers["Content-Length"]) == len(body)
+    assert answer.headers["Cache-Control"] == "public, max-age=1800", "half of the lead"
+    head, nothing = ask(endpoint, "HEAD", path)
+    assert head.status == 200 and nothing == b"" and int(head.headers["Content-Length"]) == len(body)
+    assert head.headers["ETag"] == answer.headers["ETag"]
+    for tags in (answer.headers["ETag"], f'"x", W/{answer.headers["ETag"]}', "*"):
+        known, nothing = ask(endpoint, "GET", path, {"If-None-Match": tags})
+        assert (known.status, nothing, known.headers["ETag"]) == (304, b"", answer.headers["ETag"])
+    assert ask(endpoint, "GET", path, {"If-None-Match": '"x"'})[0].status == 200
+
+
+def test_no_private_member_is_published(endpoint: Server) -> None:
+    for key in published(endpoint):
+        assert set(key) == {"crv", "kty", "x", "y", "kid", "use", "alg"}
+
+
+def test_other_paths_methods_and_what_is_no_request_are_refused(endpoint: Server) -> None:
+    for path in ("/", "/metrics", KEYS + "/", "/.well-known/../.well-known/jwks.json"):
+        assert ask(endpoint, "GET", path)[0].status == 404
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        answer, _ = ask(endpoint, method, KEYS, {"Content-Length": "0"})
+        assert answer.status == 405 and answer.headers["Allow"] == "GET, HEAD"
+    before = refusals(endpoint, "keys_request")
+    broken = (b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\nHost: a\n\n", b"PRI * HTTP/2.0\r\n\r\n",
+              b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+    for request in broken:
+        assert raw(endpoint, request).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 "))
+    assert refusals(endpoint, "keys_request") == before + len(broken)
+
+
+def test_a_head_of_the_limit_is_served_by_the_keys_and_one_byte_more_is_refused(endpoint: Server) -> None:
+    def head(total: int) -> bytes:
+        frame = b"GET %s HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n"
+        return frame % (KEYS.encode(), b"x" * (total - len(frame) + 4 - len(KEYS)))
+
+    assert len(head(REQUEST_BYTES_MAX)) == REQUEST_BYTES_MAX
+    assert raw(endpoint, head(REQUEST_BYTES_MAX)).startswith(b"HTTP/1.1 200 ")
+    assert raw(endpoint, head(REQUEST_BYTES_MAX + 1)).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_request_in_many_records_is_served_and_one_that_never_ends_is_told_so(endpoint: Server) -> None:
+    with secured(endpoint) as connection:
+        for byte in f"HEAD {KEYS} HTTP/1.1\r\nHost: a\r\n\r\n".encode():
+            connection.send(bytes([byte]))
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+    began = time.monotonic()
+    assert raw(endpoint, b"GET / HTTP/1.1\r\nHost: a\r\n").startswith(b"HTTP/1.1 408 ")
+    assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
+
+
+def test_http_1_1_is_chosen_and_who_wants_nothing_but_another_protocol_is_turned_away(endpoint: Server) -> None:
+    for protocols, chosen in ((("h2", "http/1.1"), "http/1.1"), ((), None)):
+        with socket.create_connection(address(endpoint), 10) as plain, \
+                trust(endpoint, *protocols).wrap_socket(plain, server_hostname="localhost") as connection:
+            assert connection.selected_alpn_protocol() == chosen
+            assert connection.version() == "TLSv1.3"
+    with socket.create_connection(address(endpoint), 10) as plain, pytest.raises(ssl.SSLError):
+        trust(endpoint, "h2").wrap_socket(plain, server_hostname="localhost")
+    with socket.create_connection(address(endpoint), 10) as plain:
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert not plain.recv(100).startswith(b"HTTP/"), "nothing in plain text"
+
+
+def hold(server: Server, source: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", address(server)[1]), 10, source_address=(source, 0))
+
+
+def test_one_address_holds_so_many_connections_to_the_keys_for_their_time_and_others_are_served(
+        publishing: Callable[..., Server]) -> None:
+    server = publishing()
+    began = time.monotonic()
+    held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
+    with hold(server, "127.0.0.2") as past:
+        assert past.recv(1) == b"" and time.monotonic() - began < 2
+    assert ask(server, "GET", KEYS)[0].status == 200
+    for one in held:
+        assert one.recv(1) == b"", "no word, and the end"
+        one.close()
+    assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
+    assert refusals(server, "keys_connections") == 1 and refusals(server, "keys_time") == PER_ADDRESS_MAX
+
+
+def test_all_connections_to_the_keys_can_be_held_for_their_time_and_one_more_is_closed_at_once(
+        publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = publishing()
+    began = time.monotonic()
+    held = [hold(server, f"127.0.0.{2 + number // PER_ADDRESS_MAX}") for number in range(CONNECTIONS_MAX)]
+    with hold(server, "127.0.0.99") as past:
+        assert past.recv(1) == b"" and time.monotonic() - began < 2
+    # Calls have nothing to do with it.
+    assert connect(server).create(fresh_email()).id_token
+    for one in held:
+        assert one.recv(1) == b""
+        one.close()
+    assert ask(server, "GET", KEYS)[0].status == 200
+    assert refusals(server, "keys_connections") == 1 and refusals(server, "keys_time") == CONNECTIONS_MAX
+
+
+def test_a_new_certificate_is_served_with_the_keys_too(
+        publishing: Callable[..., Server], folder: Path) -> None:
+    for kind in ("pem", "key"):
+        shutil.copy(folder / f"server.{kind}", folder / f"keys-own.{kind}")
+    server = publishing(tls={"certificate_file": "keys-own.pem", "key_file": "keys-own.key"})
+
+    def served() -> bytes | None:
+        with secured(server) as connection:
+            return connection.getpeercert(binary_form=True)
+
+    before = served()
+    for kind in ("key", "pem"):
+        shutil.copy(folder / f"simulator.{kind}", folder / f"keys-own.{kind}")
+    server.signal(signal.SIGHUP)
+    deadline = time.monotonic() + 5
+    while served() == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

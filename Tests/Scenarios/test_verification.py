@@ -1,0 +1,426 @@
+"""VerificationService, and the credentials that it sends: phone codes, mailed links, resets, changes of address."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import outbox
+import pytest
+from authenticators import enrol_totp
+from clients import (Client, anonymous, assertion, conflict, factor_required, fresh_email, held, in_use, password,
+                     provider_ids, session)
+from failures import expect_failure
+from grpc import RpcError, StatusCode
+from latchkey.v1 import verification_service_pb2 as verification
+from processes import Server, Simulator
+from verification import (POLICY, arriving, by_mail, by_phone, change_code, code_in, email_link, fresh_number,
+                          phone_code, reset_code, verification_code)
+
+NEW_PASSWORD = "an entirely new password"
+INVALID_CODE = (StatusCode.INVALID_ARGUMENT, "INVALID_CODE")
+EXPIRED_CODE = (StatusCode.FAILED_PRECONDITION, "EXPIRED_CODE")
+
+
+@pytest.fixture
+def client(mailing: Server) -> Iterator[Client]:
+    opened = Client(mailing, key="web")
+    yield opened
+    opened.close()
+
+
+# Telephones.
+
+def test_a_phone_code_signs_up_in_and_links(mailing: Server, client: Client) -> None:
+    number = fresh_number()
+    made = session(client.sign_in(by_phone(mailing, client, number)))
+    assert made.is_new_account and made.account.phone_number == number
+    assert provider_ids(made.account) == {"phone"}
+    again = session(client.sign_in(by_phone(mailing, client, number)))
+    assert again.account.account_id == made.account.account_id and not again.is_new_account
+
+    owner, other = client.create(fresh_email()), fresh_number()
+    linking = by_phone(mailing, client, other, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=owner.id_token)
+    linked = session(client.link(owner.id_token, linking))
+    assert provider_ids(linked.account) == {"password", "phone"} and linked.account.phone_number == other
+    reauthenticating = by_phone(
+        mailing, client, other, purpose=verification.PHONE_CODE_PURPOSE_REAUTHENTICATE, id_token=linked.id_token)
+    client.reauthenticate(linked.id_token, reauthenticating)
+    assert provider_ids(client.unlink(linked.id_token, "phone").account) == {"password"}
+
+
+def test_L2_a_number_of_another_account_is_in_use_and_the_handle_signs_in_there(
+        mailing: Server, client: Client) -> None:
+    number = fresh_number()
+    owner = session(client.sign_in(by_phone(mailing, client, number)))
+    guest = session(client.sign_in(anonymous()))
+    code = by_phone(
+        mailing, client, number, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=guest.id_token)
+    handle = in_use(client.link(guest.id_token, code)).pending_token
+    assert client.get(guest.id_token).anonymous
+    assert session(client.sign_in(held(handle))).account.account_id == owner.account.account_id
+
+
+def test_check_106_a_phone_code_is_good_once_for_five_tries_and_until_the_next(
+        mailing: Server, client: Client) -> None:
+    number = fresh_number()
+    used = by_phone(mailing, client, number)
+    session(client.sign_in(used))
+    with expect_failure(*EXPIRED_CODE):
+        client.sign_in(used)
+    former = by_phone(mailing, client, number)
+    latter = by_phone(mailing, client, number)
+    with expect_failure(*INVALID_CODE):
+        client.sign_in(former)
+    right = latter.phone_code.code
+    wrong = phone_code(latter.phone_code.verification_id, f"{(int(right) + 1) % 1_000_000:06}")
+    for _ in range(5):
+        with expect_failure(*INVALID_CODE):
+            client.sign_in(wrong)
+    with expect_failure(*EXPIRED_CODE):
+        client.sign_in(latter)
+
+
+def test_check_106_parallel_guesses_are_no_more_than_five(mailing: Server, client: Client) -> None:
+    code = by_phone(mailing, client, fresh_number())
+    verification_id, right = code.phone_code.verification_id, int(code.phone_code.code)
+
+    def guess(offset: int) -> str:
+        try:
+            client.sign_in(phone_code(verification_id, f"{(right + offset) % 1_000_000:06}"))
+            return "in"
+        except RpcError:
+            return "out"
+
+    with ThreadPoolExecutor(20) as pool:
+        assert "in" not in pool.map(guess, range(1, 41))
+    with expect_failure(*EXPIRED_CODE):
+        client.sign_in(code)
+
+
+def test_check_106_a_phone_code_is_for_one_purpose_and_account(mailing: Server, client: Client) -> None:
+    owner, other = client.create(fresh_email()), client.create(fresh_email())
+    link = {"purpose": verification.PHONE_CODE_PURPOSE_LINK, "id_token": owner.id_token}
+    code = by_phone(mailing, client, fresh_number(), **link)
+    with expect_failure(*INVALID_CODE):
+        client.sign_in(code)
+    with expect_failure(*INVALID_CODE):
+        client.link(other.id_token, code)
+    with expect_failure(*INVALID_CODE):
+        client.reauthenticate(owner.id_token, code)
+    assert session(client.link(owner.id_token, code)).account.phone_number
+
+
+def test_check_106_a_code_is_in_the_database_neither_in_clear_nor_as_a_digest_to_guess_at(
+        mailing: Server, client: Client) -> None:
+    code = by_phone(mailing, client, fresh_number())
+    link = by_mail(mailing, client, fresh_email())
+    with sqlite3.connect(f"file:{mailing.database}?mode=ro", uri=True) as database:
+        rows = str(database.execute("SELECT * FROM pendings").fetchall())
+    assert link.email_link.code not in rows and f"'{code.phone_code.code}'" not in rows
+    assert code.phone_code.code.encode().hex() not in rows
+
+
+def test_two_parallel_redemptions_of_a_code_sign_in_once(mailing: Server, client: Client) -> None:
+    for credential in (by_phone(mailing, client, fresh_number()), by_mail(mailing, client, fresh_email())):
+        def redeem(_: int, credential: Any = credential) -> str:
+            try:
+                return str(client.sign_in(credential).WhichOneof("outcome"))
+            except RpcError:
+                return "refused"
+
+        with ThreadPoolExecutor(10) as pool:
+            assert sorted(set(pool.map(redeem, range(10)))) == ["refused", "session"]
+
+
+# Mailed links.
+
+def test_a_mailed_link_signs_up_in_links_and_completes(
+        mailing: Server, client: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    made = session(client.sign_in(by_mail(mailing, client, email)))
+    assert made.is_new_account and (made.account.email, made.account.email_verified) == (email, True)
+    again = session(client.sign_in(by_mail(mailing, client, email)))
+    assert again.account.account_id == made.account.account_id
+
+    exists = conflict(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    assert list(exists.sign_in_methods) == ["emailLink"]
+    done = session(client.sign_in(by_mail(mailing, client, email), pending_token=exists.pending_token))
+    assert provider_ids(done.account) == {"oidc.trusted"} and done.account.account_id == made.account.account_id
+    client.reauthenticate(done.id_token, by_mail(mailing, client, email))
+
+    guest = session(client.sign_in(anonymous()))
+    linked = session(client.link(guest.id_token, by_mail(mailing, client, fresh_email())))
+    assert linked.account.account_id == guest.account.account_id and linked.account.email_verified
+
+
+def test_a_wrong_address_does_not_use_the_link_up_and_a_page_learns_what_it_is_for(
+        mailing: Server, client: Client) -> None:
+    email = fresh_email()
+    link = by_mail(mailing, client, email)
+    check = client.check_code(link.email_link.code)
+    assert (check.mode, check.email) == ("signIn", email) and check.HasField("expires_at")
+    with expect_failure(*INVALID_CODE):
+        client.sign_in(email_link(fresh_email(), link.email_link.code))
+    assert session(client.sign_in(link)).account.email == email
+
+
+def test_check_23_a_mailed_proof_of_one_browser_completes_nothing_in_another(
+        mailing: Server, client: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    session(client.sign_in(by_mail(mailing, client, email)))
+    mine, theirs = "the browser of the person", "the browser of an attacker"
+    credential = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
+    exists = conflict(client.sign_in(credential, binding=theirs))
+    link = by_mail(mailing, client, email, binding=mine)
+    # Neither the person's link in the attacker's browser, nor the attacker's handle in the person's.
+    with expect_failure(*INVALID_CODE):
+        client.sign_in(link, binding=theirs, pending_token=exists.pending_token)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
+        client.sign_in(link, binding=mine, pending_token=exists.pending_token)
+    assert session(client.sign_in(link, binding=mine)).account.email == email
+
+
+def test_a_link_leads_to_pages_of_the_caller_only(mailing: Server, client: Client) -> None:
+    for page in ("https://evil.example/", "http://localhost:3000/callback/", "http://localhost:3000/callback?next=x"):
+        for send in (client.send_email_link, client.send_password_reset):
+            with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED"):
+                send(fresh_email(), continue_uri=page)
+
+
+# Verification.
+
+def test_a_confirmation_needs_a_session_of_the_account(mailing: Server, client: Client) -> None:
+    email = fresh_email()
+    owner, other = client.create(email), client.create(fresh_email())
+    code = verification_code(mailing, client, email, owner.id_token)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+        client.confirm_email(code)
+    with expect_failure(StatusCode.PERMISSION_DENIED, "USER_MISMATCH"):
+        client.confirm_email(code, other.id_token)
+    confirmed = client.confirm_email(code, owner.id_token)
+    assert confirmed.email == email and confirmed.session.account.email_verified
+    assert client.get(confirmed.session.id_token).email_verified
+    with expect_failure(*EXPIRED_CODE):
+        client.confirm_email(code, owner.id_token)
+
+
+def test_check_109_nobody_makes_an_address_or_a_number_proved_by_saying_so(
+        mailing: Server, client: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    owner = client.create(email, display_name="email_verified")
+    linked = session(client.link(owner.id_token, assertion(simulator, "oidc.corp", email=email, email_verified=True)))
+    assert not linked.account.email_verified, "the provider is not trusted to have checked it"
+    for made_up in ("", "nonsense", "A" * 43):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", "INVALID_CODE"):
+            client.confirm_email(made_up, owner.id_token)
+    number = fresh_number()
+    sent = client.send_phone_code(
+        number, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=owner.id_token)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"):
+        client.link(owner.id_token, phone_code(sent.verification_id, ""))
+    account = client.get(linked.id_token)
+    assert not account.email_verified and not account.phone_number
+
+
+# Reset.
+
+def test_a_reset_replaces_the_password_and_ends_every_session(
+        mailing: Server, client: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    made = session(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    session(client.link(made.id_token, password(email)))
+    signed_in = session(client.sign_in(password(email)))
+    code = reset_code(mailing, client, email)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "WEAK_PASSWORD"):
+        client.reset_password(code, "short")
+    answer = client.reset_password(code, NEW_PASSWORD)
+    assert answer.email == email and not answer.revoked_provider_ids
+    for ended in (made, signed_in):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+            client.get(ended.id_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
+        client.sign_in(password(email))
+    again = session(client.sign_in(password(email, NEW_PASSWORD)))
+    assert provider_ids(again.account) == {"oidc.trusted", "password"}
+    outbox.wait_for(mailing, "password_changed", email)
+    with expect_failure(*EXPIRED_CODE):
+        client.reset_password(code, NEW_PASSWORD)
+
+
+def test_check_39_a_reset_a_link_and_a_phone_code_answer_alike_for_known_and_unknown(
+        mailing: Server, client: Client) -> None:
+    known, number = fresh_email(), fresh_number()
+    client.create(known)
+    session(client.sign_in(by_phone(mailing, client, number)))
+    unknown = fresh_email()
+
+    def shape(answer: Any) -> set[str]:
+        assert 0 < answer.expires_at.seconds - time.time() < 7 * 3600
+        return {field.name for field, _ in answer.ListFields()}
+
+    for send in (client.send_password_reset, client.send_email_link):
+        assert shape(send(known)) == shape(send(unknown)) == {"expires_at"}
+    for each in (number, fresh_number()):
+        assert shape(client.send_phone_code(each)) == {"verification_id", "expires_at"}
+    outbox.wait_for(mailing, "reset_password", known)
+    outbox.wait_for(mailing, "email_link", unknown)
+    outbox.none_comes(mailing, "reset_password", unknown)
+
+
+@pytest.mark.timeout(120)
+def test_check_39_and_in_the_same_class_of_time(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    """A commit with its sync takes milliseconds, and both make one; what a mail costs more stays far below it."""
+    client = connect(serve(policy=POLICY, throttles={"sends_per_recipient_max": 0}))
+    known, unknown = fresh_email(), fresh_email()
+    client.create(known)
+    times: dict[str, list[float]] = {known: [], unknown: []}
+    for _ in range(300):
+        # A fixed order would give each a place of its own in whatever rhythm the machine has.
+        for email in random.sample(list(times), len(times)):
+            begun = time.perf_counter()
+            client.send_password_reset(email)
+            times[email].append(time.perf_counter() - begun)
+    medians = [statistics.median(taken) for taken in times.values()]
+    assert max(medians) / min(medians) < 1.5, medians
+
+
+# Change of address, and the way back.
+
+def test_a_change_of_address_is_confirmed_at_the_new_one_and_the_old_one_can_take_it_back(
+        mailing: Server, client: Client) -> None:
+    old, new = fresh_email(), fresh_email()
+    owner = session(client.sign_in(by_mail(mailing, client, old)))
+    owner = session(client.link(owner.id_token, password(old)))
+    elsewhere = session(client.sign_in(password(old)))
+    code = change_code(mailing, client, new, owner.id_token)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+        client.confirm_email(code)
+    changed = client.confirm_email(code, owner.id_token)
+    assert (changed.email, changed.session.account.email_verified) == (new, True)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        client.get(elsewhere.id_token)
+    assert session(client.sign_in(password(new))).account.account_id == owner.account.account_id
+
+    notice = outbox.wait_for(mailing, "email_changed", old)
+    back = code_in(notice, "revertEmail")
+    assert "link" not in outbox.wait_for(mailing, "email_changed", new).values
+    assert client.check_code(back).mode == "revertEmail"
+    reverted = client.confirm_email(back)
+    assert reverted.email == old and not reverted.HasField("session")
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        client.get(changed.session.id_token)
+    account = session(client.sign_in(password(old))).account
+    assert account.account_id == owner.account.account_id and account.email_verified
+
+
+def test_whether_a_new_address_is_free_is_told_in_its_mailbox_only(mailing: Server, client: Client) -> None:
+    taken = fresh_email()
+    client.create(taken)
+    owner = client.create(fresh_email())
+    answer, message = arriving(
+        mailing, "change_email", taken, lambda: client.send_email_change(owner.id_token, taken))
+    free = client.send_email_change(owner.id_token, fresh_email())
+    assert {field.name for field, _ in answer.ListFields()} == {field.name for field, _ in free.ListFields()}
+    with expect_failure(*INVALID_CODE):
+        client.confirm_email(code_in(message, "changeEmail"), owner.id_token)
+    code = change_code(mailing, client, taken, owner.id_token)
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+        client.confirm_email(code, owner.id_token)
+
+
+def test_a_change_of_address_needs_a_recent_login(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    client = connect(serve(policy={**POLICY, "recent_login_seconds": 1}))
+    owner = client.create(fresh_email())
+    time.sleep(1.1)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+        client.send_email_change(owner.id_token, fresh_email())
+
+
+# What is not allowed.
+
+def test_what_is_not_enabled_or_has_no_road_is_not_allowed(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    closed = connect(serve())
+    mute = connect(serve(policy=POLICY, delivery={"mail": "off", "text_messages": "off"}))
+    refused = (StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED")
+    for client in (closed, mute):
+        with expect_failure(*refused):
+            client.send_phone_code(fresh_number())
+        with expect_failure(*refused):
+            client.send_email_link(fresh_email())
+    with expect_failure(*refused):
+        mute.send_password_reset(fresh_email())
+    with expect_failure(*refused):
+        mute.send_email_verification(mute.create(fresh_email()).id_token)
+    for credential in (phone_code("A" * 43, "123456"), email_link(fresh_email(), "A" * 43)):
+        with expect_failure(*refused):
+            closed.sign_in(credential)
+
+
+def test_too_many_messages_to_one_address_are_refused_known_or_not(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    client = connect(serve(policy=POLICY, throttles={"sends_per_recipient_max": 3}))
+    known = fresh_email()
+    client.create(known)
+    for email in (known, fresh_email()):
+        for _ in range(3):
+            client.send_password_reset(email)
+        with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS") as refusal:
+            client.send_email_link(email)
+        assert refusal.retry_seconds > 0
+
+
+def test_malformed_requests_name_their_field(mailing: Server, client: Client) -> None:
+    for call in (
+        lambda: client.send_phone_code("12345"), lambda: client.send_phone_code("+0123456789"),
+    ):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_PHONE_NUMBER"):
+            call()
+    for call in (lambda: client.send_email_link("nobody"), lambda: client.send_password_reset("")):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_EMAIL"):
+            call()
+    for call in (
+        lambda: client.send_phone_code(fresh_number(), purpose=9),
+        lambda: client.send_phone_code(fresh_number(), purpose=2),
+        lambda: client.send_email_link(fresh_email(), locale="../../etc/passwd"),
+        lambda: client.send_email_link(fresh_email(), continue_uri=""),
+        lambda: client.check_code(""), lambda: client.reset_password("A" * 129, NEW_PASSWORD),
+    ):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"):
+            call()
+
+
+# Second factors.
+
+def test_check_89_a_mailed_link_a_phone_code_and_a_reset_leave_the_second_factor_asked_for(
+        mailing: Server, client: Client) -> None:
+    email, number = fresh_email(), fresh_number()
+    made = session(client.sign_in(by_mail(mailing, client, email)))
+    code = by_phone(
+        mailing, client, number, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=made.id_token)
+    session(client.link(made.id_token, code))
+    made = session(client.sign_in(by_mail(mailing, client, email)))
+    authenticator, _ = enrol_totp(client, made)
+
+    link = by_mail(mailing, client, email)
+    required = factor_required(client.sign_in(link))
+    with expect_failure(*EXPIRED_CODE):
+        client.sign_in(link)
+    done = client.finish_factor(required.pending_token, authenticator.factor_id, authenticator.code())
+    assert session(done).account.account_id == made.account.account_id
+
+    required = factor_required(client.sign_in(by_phone(mailing, client, number)))
+    done = client.finish_factor(required.pending_token, authenticator.factor_id, authenticator.code())
+    assert session(done).account.account_id == made.account.account_id
+
+    client.reset_password(reset_code(mailing, client, email), NEW_PASSWORD)
+    factor_required(client.sign_in(password(email, NEW_PASSWORD)))
+    assert not client.verify(session(done).id_token).active

@@ -1,0 +1,69 @@
+import Crypto
+import Delivery
+import Identity
+import Store
+import Testing
+
+@testable import Server
+
+@Test func `without a road nothing is sent, and what needs one is not offered`() throws {
+  let settings = try settings()
+  #expect(settings.delivery.mail == .off && settings.delivery.textMessages == .off)
+  #expect(!settings.policy.mailEnabled && !settings.policy.textMessagesEnabled)
+  #expect(try settings.roads(nil).isEmpty && settings.deliveryFetcher() == nil)
+}
+
+@Test func `a road for mail offers mail alone, and one for text messages those alone`() throws {
+  let mail = try settings("delivery: { mail: 'outbox' }")
+  #expect(mail.policy.mailEnabled && !mail.policy.textMessagesEnabled)
+  let texts = try settings("delivery: { text_messages: 'outbox' }")
+  #expect(!texts.policy.mailEnabled && texts.policy.textMessagesEnabled)
+}
+
+@Test func `each kind of message goes by the road of its channel`() async throws {
+  try await withFolder { folder in
+    try write(String(repeating: "s", count: 32) + "\n", to: folder + "/secret")
+    let settings = try settings(
+      """
+      delivery: {
+        mail: 'outbox', text_messages: 'webhook', outbox_folder: '\(folder)/out',
+        webhook: { url: 'https://hooks.example/', secret_file: '\(folder)/secret' },
+      }
+      """)
+    let roads = try settings.roads(try settings.deliveryFetcher())
+    #expect(roads[.mail]?.name == "outbox" && roads[.textMessage]?.name == "webhook")
+    #expect(settings.delivery.roadNames == ["outbox", "webhook"])
+  }
+}
+
+@Test func `the templates of every kind of message are there, in the language that is configured`() throws {
+  _ = try settings("delivery: { default_language: 'de' }").templates()
+  #expect(refusal { try settings("delivery: { default_language: 'fr' }").templates() }?.setting
+    == "delivery.default_language")
+  #expect(refusal { try settings("delivery: { template_folder: '/nowhere' }").templates() }?.setting
+    == "delivery.template_folder")
+}
+
+@Test func `a secret of the webhook that is short, missing or no line is refused by its place`() async throws {
+  try await withFolder { folder in
+    let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(folder)/s' } }"
+    for secret in [String(repeating: "s", count: 31), "", String(repeating: "s\n", count: 32)] {
+      try write(secret, to: folder + "/s")
+      #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_file")
+    }
+    try write(String(repeating: "s", count: 32) + "\r\n", to: folder + "/s")
+    #expect(try settings(text).deliverySecrets().webhook.first?.count == 32)
+  }
+  let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_env: 'LATCHKEY_NO_SUCH' } }"
+  #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_env")
+}
+
+@Test func `a bell that was rung while nobody waited is heard by the next, once`() async {
+  let bell = Bell()
+  bell.ring()
+  bell.ring()
+  let begun = ContinuousClock.now
+  await bell.wait(millis: 60_000)
+  #expect(begun.duration(to: .now) < .seconds(30))
+  await bell.wait(millis: 1)
+}

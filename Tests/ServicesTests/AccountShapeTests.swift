@@ -1,0 +1,69 @@
+import Admission
+import Identity
+import Testing
+import Wire
+
+@testable import Services
+
+@Test(arguments: [
+  ["email_verified"], ["display_name", "disabled"], ["phone_number"], ["account.email"], ["*"], [""],
+  ["custom_claims_json"], ["Email"],
+])
+func `check 109: a path that a person may not change is refused, whatever else is asked`(_ paths: [String]) {
+  let request = UpdateRequest(
+    idToken: "t", account: Account(email: "a@example.com", emailVerified: true), updateMask: FieldMask(paths: paths))
+  let failure = #expect(throws: Failure.self) { try Shape.update(request) }
+  #expect(failure?.reason == .invalidField && failure?.field == "update_mask")
+}
+
+@Test func `only what the mask names is changed, and a password whenever there is one`() throws {
+  let account = Account(
+    email: "B@Example.com", emailVerified: true, displayName: "Bea", photoURL: "https://x/b.png", disabled: true)
+  let one = UpdateRequest(idToken: "t", account: account, updateMask: FieldMask(paths: ["display_name"]))
+  #expect(try Shape.update(one) == UpdateAccountRequest(idToken: "t", displayName: "Bea"))
+  let every = UpdateRequest(
+    idToken: "t", account: account, updateMask: FieldMask(paths: ["email", "photo_url", "email"]),
+    newPassword: "a long secret")
+  #expect(try Shape.update(every) == UpdateAccountRequest(
+    idToken: "t", photoURL: "https://x/b.png", email: "b@example.com", newPassword: "a long secret"))
+  let emptied = UpdateRequest(idToken: "t", updateMask: FieldMask(paths: ["display_name"]))
+  #expect(try Shape.update(emptied) == UpdateAccountRequest(idToken: "t", displayName: ""))
+}
+
+@Test func `an update that names nothing, or an address that is none, is refused`() {
+  let unmasked = UpdateRequest(idToken: "t", account: Account(email: "a@b.example"))
+  #expect(throws: Failure.self) { try Shape.update(unmasked) }
+  let failure = #expect(throws: Failure.self) {
+    try Shape.update(UpdateRequest(idToken: "t", updateMask: FieldMask(paths: ["email"])))
+  }
+  #expect(failure?.reason == .invalidEmail && failure?.field == "account.email")
+}
+
+@Test func `a merge settles sixty-four conflicts at most`() throws {
+  let keep = Wire.MergeKeep(field: "phone", fromAccountID: "a")
+  func request(_ count: Int) -> Wire.MergeRequest {
+    Wire.MergeRequest(survivorIDToken: "s", otherIDToken: "o", keep: Array(repeating: keep, count: count))
+  }
+  #expect(try Shape.merge(request(64)).keep.count == 64)
+  let failure = #expect(throws: Failure.self) { try Shape.merge(request(65)) }
+  #expect(failure?.field == "keep")
+}
+
+@Test func `a merge is answered with conflicts, with what moved, and with a session where it was done`() {
+  var answer = MergeAnswer()
+  answer.conflicts = [Identity.MergeConflict(field: "phone", survivorValue: "+1", otherValue: "+2")]
+  answer.movedProviderIDs = ["google.com"]
+  answer.closedAccountID = "z"
+  #expect(MergeResponse(answer) == MergeResponse(
+    conflicts: [Wire.MergeConflict(field: "phone", survivorValue: "+1", otherValue: "+2")],
+    movedProviderIDs: ["google.com"], closedAccountID: "z"))
+}
+
+@Test func `a caller without the right may not merge`() async throws {
+  let merge = try method("/latchkey.v1.AccountService/Merge", of: methods())
+  let request = Wire.MergeRequest(survivorIDToken: "s", otherIDToken: "o")
+  let failure = await #expect(throws: Failure.self) {
+    _ = try await answer(merge, request, as: MergeResponse.self)
+  }
+  #expect(failure?.reason == .callerNotAllowed)
+}

@@ -1,0 +1,86 @@
+import Store
+import Testing
+import Wire
+
+@testable import Identity
+@testable import Services
+
+private let path = "/latchkey.v1.EventService/Watch"
+
+private func record(_ position: Int64) -> AuditRecord {
+  var record = AuditRecord(
+    id: "event-\(position)", at: Timestamp(millis: 1_500), accountID: "ada", event: "LINKED",
+    caller: CallerName("web"), detailsJSON: "{}")
+  record.position = position
+  return record
+}
+
+private func watch(_ facts: Facts, limits: WatchLimits = WatchLimits()) throws -> Method {
+  var world = World()
+  world.facts = facts
+  return try method(path, of: EventService(world.desk, limits: limits).methods)
+}
+
+/// What the stream says after the work that it wants done.
+private func look(_ stream: any StreamHandler, at millis: Int64) async throws -> [WatchEventsResponse]? {
+  guard let work = stream.nextWork(nowMillis: millis) else { return nil }
+  let step = try stream.worked(try await work(), nowMillis: millis, arena: roomyArena())
+  #expect(!step.isLast)
+  return try step.messages.map { try decoded($0, as: WatchEventsResponse.self) }
+}
+
+@Suite struct `Watching events` {
+  @Test func `each event comes with its cursor, and the first look may be the last`() async throws {
+    var facts = Facts()
+    facts.events = [record(1), record(2)]
+    facts.lastEvent = 2
+    let stream = try stream(try watch(facts))
+    #expect(try await look(stream, at: 0) == nil, "nothing was asked for")
+    let request = message(WatchEventsRequest(types: ["LINKED"]))
+    #expect(try stream.received(request, arena: roomyArena()).messages.isEmpty)
+    let told = try await look(stream, at: 0)
+    #expect(told?.map(\.cursor) == ["a1", "a2"])
+    #expect(
+      told?.first?.event
+        == Event(
+          eventID: "event-1", type: "LINKED", occurredAtMillis: 1_500, accountID: "ada", caller: "web",
+          detailsJSON: "{}"))
+    #expect(try await look(stream, at: 14_999) == nil)
+  }
+
+  @Test func `news are looked at once, and a heartbeat comes where there was nothing to tell`() async throws {
+    var facts = Facts()
+    facts.lastEvent = 7
+    let stream = try stream(try watch(facts))
+    _ = try stream.received(message(WatchEventsRequest(cursor: "now")), arena: roomyArena())
+    #expect(try await look(stream, at: 0) == [WatchEventsResponse(cursor: "a7")])
+    #expect(try await look(stream, at: 14_999) == nil)
+    stream.news()
+    #expect(try await look(stream, at: 14_999) == [])
+    #expect(try await look(stream, at: 14_999) == nil)
+    #expect(try await look(stream, at: 15_000) == [WatchEventsResponse(cursor: "a7")])
+  }
+
+  @Test func `what does not fit in one look is looked at again without waiting for news`() async throws {
+    var facts = Facts()
+    facts.events = [record(1)]
+    facts.lastEvent = 2
+    let stream = try stream(try watch(facts))
+    _ = try stream.received(message(WatchEventsRequest()), arena: roomyArena())
+    _ = try await look(stream, at: 0)
+    #expect(try await look(stream, at: 0) != nil)
+  }
+
+  @Test func `only so many watch at once, and a place is free once its call is forgotten`() throws {
+    var limits = WatchLimits()
+    limits.watchersPerCallerMax = 1
+    let method = try watch(Facts(), limits: limits)
+    let request = message(WatchEventsRequest())
+    var first: (any StreamHandler)? = try stream(method)
+    _ = try first?.received(request, arena: roomyArena())
+    let second = try stream(method)
+    #expect(throws: Failure.self) { try second.received(request, arena: roomyArena()) }
+    first = nil
+    _ = try second.received(request, arena: roomyArena())
+  }
+}

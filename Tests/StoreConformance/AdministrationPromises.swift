@@ -1,0 +1,57 @@
+import Store
+
+extension Promise {
+  static let administration = [
+    Promise("pages follow each other in the order of ids, with what hangs on each account") { bench in
+      let full = bench.fullAccount("bob")
+      try await bench.prepare(
+        .insertAccount(bench.account("cat")), .insertAccount(bench.account("ann")), .insertAccount(full),
+        .insertIdentity(bench.identity("g-1", of: "bob")))
+      let first = try await bench.page(after: nil, 2)
+      try bench.equal(first.map(\.account.id), ["ann", "bob"])
+      try bench.equal(first.last, try await bench.load { $0.accountID = "bob" }.account)
+      try bench.equal(try await bench.page(after: "bob", 2).map(\.account.id), ["cat"])
+      try bench.equal(try await bench.page(after: "cat", 2), [])
+    },
+    Promise("accounts that come and go move no other to another page") { bench in
+      for id in ["b", "d", "f"] { try await bench.prepare(.insertAccount(bench.account(id))) }
+      try bench.equal(try await bench.page(after: nil, 2).map(\.account.id), ["b", "d"])
+      try await bench.prepare(
+        .deleteAccount(id: "b", version: 1), .deleteAccount(id: "d", version: 1), .insertAccount(bench.account("a")),
+        .insertAccount(bench.account("e")))
+      try bench.equal(try await bench.page(after: "d", 2).map(\.account.id), ["e", "f"])
+    },
+    Promise("the order of ids is that of their bytes") { bench in
+      for id in ["a", "B", "~", "1"] { try await bench.prepare(.insertAccount(bench.account(id))) }
+      try bench.equal(try await bench.page(after: nil, 9).map(\.account.id), ["1", "B", "a", "~"])
+    },
+    Promise("the open sessions of an account are those that nobody closed and that have not expired") { bench in
+      try await bench.prepare(
+        .insertSession(bench.session("one", of: "ann")), .insertSession(bench.session("two", of: "ann")),
+        .insertSession(bench.session("other", of: "bob")),
+        .closeSession(id: "two", at: Bench.noon, reason: "sign-out"))
+      for (millis, ids) in [(Int64(999), ["one"]), (1_000, [])] {
+        let facts = try await bench.load {
+          $0.openSessions = OpenSessionsQuery(accountID: "ann", at: Bench.noon.adding(millis: millis), most: 9)
+        }
+        try bench.equal(facts.openSessions.map(\.id), ids)
+        try bench.equal(facts.openSessionCount, ids.count)
+      }
+    },
+    Promise("a key of imported hashes is kept once, as it was kept first") { bench in
+      let key = ImportKeyRecord(id: "k", sealedKey: [1, 2, 3], createdAt: Bench.noon)
+      var other = key
+      other.sealedKey = [9]
+      try await bench.prepare(.keepImportKey(key))
+      try await bench.prepare(.keepImportKey(other))
+      try bench.equal(try await bench.load { $0.importKeyID = "k" }.importKey, key)
+      try bench.equal(try await bench.load { $0.importKeyID = "l" }.importKey, nil)
+    },
+  ]
+}
+
+extension Bench {
+  fileprivate func page(after id: String?, _ accountsMax: Int) async throws -> [AccountState] {
+    try await load { $0.page = PageOrder(afterID: id, accountsMax: accountsMax) }.page
+  }
+}

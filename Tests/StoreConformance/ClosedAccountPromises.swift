@@ -1,0 +1,152 @@
+import Store
+
+extension Promise {
+  static let closedAccounts = [
+    Promise("a closed account is gone, its id names the survivor and is never given again") { bench in
+      let closed = ClosedAccountRecord(
+        id: "ann", survivorID: "bob", movedProviderIDs: ["google.com", "password"], closedAt: Bench.noon)
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", email: "a@example.com", phoneNumber: "+491")),
+        .insertIdentity(bench.identity("1", of: "ann")), .insertSession(bench.session("s", of: "ann")),
+        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertAccount(bench.account("bob")))
+      try await bench.prepare(.closeAccount(closed, version: 1))
+      let facts = try await bench.load {
+        $0.accountID = "ann"
+        $0.sessionID = "s"
+        $0.email = "a@example.com"
+        $0.phoneNumber = "+491"
+        $0.identity = IdentityKey(providerID: "google.com", subject: "1")
+        $0.pending = bench.digest(1)
+      }
+      var wanted = Facts()
+      wanted.closedAccount = closed
+      try bench.equal(facts, wanted)
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
+      try await bench.prepare(.insertAccount(bench.account("cat", email: "a@example.com")))
+    },
+    Promise("a closing of another version is stale and leaves nothing behind") { bench in
+      let closed = ClosedAccountRecord(id: "ann", survivorID: "bob", movedProviderIDs: [], closedAt: Bench.noon)
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try bench.equal(try await bench.commit(.closeAccount(closed, version: 2)), .stale)
+      let facts = try await bench.load { $0.accountID = "ann" }
+      try bench.equal(facts.account, AccountState(account: bench.account("ann")))
+      try bench.equal(facts.closedAccount, nil)
+      try await bench.prepare(.closeAccount(closed, version: 1))
+      try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount, closed)
+    },
+    Promise("what hung on a closed account can be written for the survivor in the same change") { bench in
+      let linked = bench.identity("1", of: "ann", email: "x@example.com", tier: .authoritative)
+      let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", email: "a@example.com", phoneNumber: "+491")), .insertIdentity(linked),
+        .insertFactor(factor), .insertAccount(bench.account("bob")),
+        .insertIdentity(bench.identity("2", of: "bob", provider: "oidc.corp")))
+      for email in ["a@example.com", "x@example.com"] {
+        _ = try await bench.load { ask(&$0, email) }
+      }
+      var moved = linked
+      moved.accountID = "bob"
+      var movedFactor = factor
+      movedFactor.accountID = "bob"
+      try await bench.prepare(
+        .closeAccount(
+          ClosedAccountRecord(id: "ann", survivorID: "bob", movedProviderIDs: [], closedAt: Bench.noon), version: 1),
+        .updateAccount(bench.account("bob", email: "a@example.com", phoneNumber: "+491")), .insertIdentity(moved),
+        .insertFactor(movedFactor))
+      let state = try bench.require(try await bench.loadAccount("bob"))
+      try bench.equal(Set(state.identities.map(\.key.subject)), ["1", "2"])
+      try bench.equal(state.factors, [movedFactor])
+      try bench.equal(try await bench.load { $0.identity = linked.key }.identityOwner, state)
+      for email in ["a@example.com", "x@example.com"] {
+        let found = try await bench.load { ask(&$0, email) }.waysIn
+        try bench.equal(Set(found?.providerIDs ?? []), ["google.com", "oidc.corp"])
+      }
+      // The counts are right where each can go again.
+      try await bench.prepare(
+        .deleteIdentity(linked.key, accountID: "bob"), .deleteFactor(id: "f", accountID: "bob"))
+      let rest = try bench.require(try await bench.loadAccount("bob"))
+      try bench.equal(rest.identities.map(\.key.subject), ["2"])
+      try bench.equal(rest.factors, [])
+    },
+    Promise("a factor is deleted by its holder, once") { bench in
+      let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor))
+      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "bob")), .stale)
+      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"))
+      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "ann")), .stale)
+      try await bench.prepare(.insertFactor(factor))
+      try bench.equal(try await bench.loadAccount("ann")?.factors, [factor])
+    },
+    Promise("a second session is read beside the first, each with its account") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
+        .insertSession(bench.session("s1", of: "ann")), .insertSession(bench.session("s2", of: "bob", refresh: 2)))
+      let facts = try await bench.load {
+        $0.sessionID = "s1"
+        $0.otherSessionID = "s2"
+      }
+      try bench.equal([facts.session?.id, facts.otherSession?.id], ["s1", "s2"])
+      try bench.equal([facts.sessionAccount?.account.id, facts.otherSessionAccount?.account.id], ["ann", "bob"])
+    },
+  ]
+
+  private static func ask(_ query: inout Query, _ email: String) {
+    query.waysIn = email
+    query.includesLinkedEmail = true
+  }
+
+  static let idleAccounts = [
+    Promise("anonymous accounts that were made before a moment are found, the oldest first, with their last use") {
+      bench in
+      for (index, id) in ["old", "older", "young"].enumerated() {
+        var account = bench.account(id)
+        account.anonymous = true
+        account.createdAt = Bench.noon.adding(millis: [-1, -2, 0][index])
+        try await bench.prepare(.insertAccount(account))
+      }
+      var permanent = bench.account("permanent")
+      permanent.createdAt = Bench.noon.adding(millis: -9)
+      try await bench.prepare(.insertAccount(permanent), .insertSession(bench.session("s", of: "old")))
+      let found = try await idle(bench)
+      try bench.equal(
+        found,
+        [
+          IdleAccount(id: "older", version: 1, lastUsedAt: nil),
+          IdleAccount(id: "old", version: 1, lastUsedAt: Bench.noon),
+        ])
+      try bench.equal(try await idle(bench, accountsMax: 1), [found[0]])
+    },
+    Promise("an account that was used after all is found again a whole time after that use") { bench in
+      var account = bench.account("ann")
+      account.anonymous = true
+      account.createdAt = Bench.noon.adding(millis: -5)
+      try await bench.prepare(.insertAccount(account), .noteIdle(accountID: "ann", since: Bench.noon))
+      try bench.equal(try await idle(bench), [])
+      try bench.equal(
+        try await idle(bench, before: Bench.noon.adding(millis: 1)),
+        [IdleAccount(id: "ann", version: 1, lastUsedAt: nil)])
+    },
+    Promise("an account that ceases to be anonymous is not found any more") { bench in
+      var account = bench.account("ann")
+      account.anonymous = true
+      account.createdAt = Bench.noon.adding(millis: -5)
+      try await bench.prepare(.insertAccount(account))
+      account.anonymous = false
+      try await bench.prepare(.updateAccount(account))
+      try bench.equal(try await idle(bench), [])
+    },
+    Promise("the guard of an idle account is stale once a session of it was used at the moment or later") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(.guardIdle(accountID: "ann", since: Bench.noon.adding(millis: 1)))
+      try await bench.prepare(.guardIdle(accountID: "bob", since: Bench.noon))
+      try bench.equal(try await bench.commit(.guardIdle(accountID: "ann", since: Bench.noon)), .stale)
+    },
+  ]
+
+  private static func idle(
+    _ bench: Bench, before: Timestamp = Bench.noon, accountsMax: Int = 10
+  ) async throws -> [IdleAccount] {
+    try await bench.load { $0.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax) }.idleAnonymous
+  }
+}

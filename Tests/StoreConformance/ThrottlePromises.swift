@@ -1,0 +1,93 @@
+import Store
+
+extension Promise {
+  static let throttles = [
+    Promise("what is counted reads back, and begins again with its window") { bench in
+      for moment in [0, 1, 999] { try await bench.prepare(.countThrottle(bench.count(1, at: Int64(moment)))) }
+      let row = try bench.require(try await bench.throttle(1))
+      try bench.equal(
+        row, ThrottleRecord(key: bench.digest(1), count: 3, since: Bench.noon, expiresAt: bench.later(1000)))
+      try await bench.prepare(.countThrottle(bench.count(1, at: 1000)))
+      try bench.equal(try await bench.throttle(1)?.count, 1)
+      try bench.equal(try await bench.throttle(2), nil)
+    },
+    Promise("the last that a window allows blocks its key until the window ends, and then it is free") { bench in
+      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, at: 10, refusesBlocked: true))) }
+      let until = bench.later(1010)
+      try bench.equal(try await bench.throttle(1)?.block(at: bench.later(1009)), until)
+      let sixth = bench.count(1, at: 1009, refusesBlocked: true)
+      try bench.equal(try await bench.commit(.countThrottle(sixth)), .throttled(sixth.kind, until: until))
+      try await bench.prepare(.countThrottle(bench.count(1, at: 1010, refusesBlocked: true)))
+    },
+    Promise("what is refused for its throttle writes nothing else either") { bench in
+      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, refusesBlocked: true))) }
+      let refused = bench.count(1, refusesBlocked: true)
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("ann")), .countThrottle(refused)),
+        .throttled(refused.kind, until: bench.later(1000)))
+      try bench.equal(try await bench.loadAccount("ann"), nil)
+    },
+    Promise("a failure that was begun before a block is counted after it") { bench in
+      for _ in 0..<6 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      try bench.equal(try await bench.throttle(1)?.count, 1)
+    },
+    Promise("a reset forgets what was counted, and no block") { bench in
+      let reset = Write.resetThrottle(bench.digest(1), .sendsPerRecipient, at: bench.later(1))
+      try await bench.prepare(reset)
+      for _ in 0..<4 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      try await bench.prepare(reset)
+      try bench.equal(try await bench.throttle(1), nil)
+      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      try bench.equal(
+        try await bench.commit(reset), .throttled(.sendsPerRecipient, until: bench.later(1000)))
+    },
+    Promise("a device is known where its owner has a session on it that nobody else ended") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", email: "ann@example.com")), .insertAccount(bench.account("bob")),
+        .insertSession(bench.session("s", of: "ann")))
+      let known: (String) async throws -> Bool = { name in
+        try await bench.load {
+          $0.email = "ann@example.com"
+          $0.deviceID = name
+        }.deviceIsKnown
+      }
+      try bench.equal(try await known("device"), true)
+      try bench.equal(try await known("other"), false)
+      try await bench.prepare(.closeSession(id: "s", at: Bench.noon, reason: "signed_out"))
+      try bench.equal(try await known("device"), true)
+      try await bench.prepare(.insertSession(bench.session("t", of: "bob", refresh: 2)))
+      let ofSession = try await bench.load {
+        $0.sessionID = "t"
+        $0.deviceID = "device"
+      }
+      try bench.equal(ofSession.deviceIsKnown, true)
+      try await bench.prepare(.closeSession(id: "t", at: Bench.noon, reason: "reclaimed"))
+      let closed = try await bench.load {
+        $0.sessionID = "t"
+        $0.deviceID = "device"
+      }
+      try bench.equal(closed.deviceIsKnown, false)
+    },
+    Promise("a sweep removes what counts no more") { bench in
+      try await bench.prepare(.countThrottle(bench.count(1)), .countThrottle(bench.count(2, at: 1)))
+      try bench.equal(try await bench.store.sweep(at: bench.later(1000), rowsMax: 10), 1)
+      try bench.equal(try await bench.throttle(1), nil)
+      try bench.equal(try await bench.throttle(2)?.count, 1)
+    },
+  ]
+}
+
+extension Bench {
+  /// Five of them in a second block the key until the second is over.
+  func count(_ number: Int, at millis: Int64 = 0, refusesBlocked: Bool = false) -> ThrottleCount {
+    ThrottleCount(
+      key: digest(number), kind: .sendsPerRecipient, rule: ThrottleRule(5, inMillis: 1000), at: later(millis),
+      refusesBlocked: refusesBlocked)
+  }
+
+  func later(_ millis: Int64) -> Timestamp { Bench.noon.adding(millis: millis) }
+
+  func throttle(_ number: Int) async throws -> ThrottleRecord? {
+    try await load { $0.throttles = [digest(number)] }.throttles.first
+  }
+}

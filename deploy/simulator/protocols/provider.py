@@ -1,0 +1,103 @@
+"""What a provider is to the server: endpoints with names, which the request log counts and `behave` spoils."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from issuers import Issuer
+
+from . import pages
+from .applications import LANDING_PATH, REDIRECT_URIS, Application, registered
+from .ledger import Ledger, Record
+from .people import People, Person, from_form
+from .web import Answer, Refusal, Request
+
+Handler = Callable[..., Answer]
+
+
+@dataclass(frozen=True)
+class World:
+    """One simulator folder, and the server in front of it."""
+
+    folder: Path
+    base: str
+    redirect_uris: tuple[str, ...] = ()
+    ledger: Ledger = field(init=False)
+    people: People = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ledger", Ledger(self.folder))
+        object.__setattr__(self, "people", People(self.ledger))
+
+
+class Route:
+    """`{name}` in a path stands for one segment, which the handler gets by that name."""
+
+    def __init__(self, methods: str, path: str, endpoint: str, handler: Handler) -> None:
+        self.methods = methods.split()
+        self.path = path
+        self.pattern = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+        self.endpoint = endpoint
+        self.handler = handler
+
+
+class Provider:
+    """Subclasses add their routes and say what a person's profile looks like."""
+
+    def __init__(self, issuer: Issuer, world: World) -> None:
+        self.issuer = issuer
+        self.world = world
+        self.ledger = world.ledger
+        self.applications = registered(issuer, self.allowed_redirect_uris())
+
+    @property
+    def name(self) -> str:
+        return self.issuer.name
+
+    def allowed_redirect_uris(self) -> tuple[str, ...]:
+        return (*REDIRECT_URIS, self.world.base + LANDING_PATH, *self.world.redirect_uris)
+
+    def routes(self) -> list[Route]:
+        raise NotImplementedError
+
+    def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
+        """The route of a path below the provider's own, with what its placeholders stand for."""
+        for route in self.routes():
+            if match := route.pattern.fullmatch(path):
+                return route, match.groupdict()
+        return None
+
+    def endpoints(self) -> list[str]:
+        return list(dict.fromkeys(route.endpoint for route in self.routes()))
+
+    # People and their tokens.
+
+    def subject(self, person: Person, client_id: str) -> str:
+        """Who the person is here; for some providers that depends on the application that asks."""
+        raise NotImplementedError
+
+    def issue(self, person: Person, client_id: str, scopes: list[str]) -> Record:
+        """An access token without a flow, as the provider's token endpoint would hand it out."""
+        raise NotImplementedError
+
+    def application(self, whose: str) -> Application:
+        """`ours` or `another`."""
+        ours, another = self.applications.values()
+        return {"ours": ours, "another": another}[whose]
+
+    def other_application(self, client_id: str) -> str:
+        """Any but this one: what a wrong audience names."""
+        return next(each for each in self.applications if each != client_id)
+
+    def chosen_person(self, request: Request) -> Person:
+        """Whoever the login page's form names: somebody known, or the fields of a person new or changed."""
+        form = dict(request.form)
+        try:
+            if form.get("person"):
+                return self.world.people.find(form["person"])
+            return self.world.people.save(from_form(form))
+        except (LookupError, ValueError, TypeError) as problem:
+            raise Refusal(pages.refusal(self.name, f"Nobody logged in: {problem}.")) from None

@@ -1,0 +1,135 @@
+"""Sign in with Apple: the redirect is a form post, the name comes once, the client secret is a JWT of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import Any, ClassVar
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, import_key
+from oauthlib.oauth2.rfc6749 import errors
+
+from protocols.applications import Application, client_key, client_key_id
+from protocols.ledger import Record
+from protocols.oauth2 import Rules, failed
+from protocols.openid import OpenIDProvider
+from protocols.people import Person, number
+from protocols.provider import Route
+from protocols.web import Answer, Pairs, Request, json_answer
+
+TEAM_ID = "TEAM000001"
+# Six months in seconds, as Apple counts them.
+SECRET_SECONDS_MAX = 15_777_000
+
+
+class Apple(OpenIDProvider):
+    rules = Rules(scopes=frozenset({"openid", "name", "email"}), authentication=frozenset({"client_secret_post"}),
+                  response_types=("code", "code id_token"), refreshes=lambda grant: True)
+    paths: ClassVar = {"authorize": "/auth/authorize", "token": "/auth/token"}
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("GET", "/.well-known/openid-configuration", "discovery", self.discovery),
+            Route("GET", "/jwks", "jwks", self.jwks),
+            Route("GET", "/auth/keys", "jwks", self.jwks),
+            Route("GET POST", self.paths["authorize"], "authorize", self.authorize),
+            Route("POST", self.paths["token"], "token", self.token),
+            Route("POST", "/auth/revoke", "revoke", self.revoke),
+        ]
+
+    def metadata(self) -> Record:
+        return super().metadata() | {"response_modes_supported": ["query", "fragment", "form_post"],
+                                     "revocation_endpoint": self.issuer.path + "/auth/revoke"}
+
+    def subject(self, person: Person, client_id: str) -> str:
+        """The same for all applications of a team; the other application belongs to another."""
+        team = TEAM_ID if client_id == self.issuer.audience else client_id
+        named = hashlib.sha256(f"{team}\0{person.username}".encode()).hexdigest()[:32]
+        return f"{number(team, person.username, 1000000):06}.{named}.{number(named, '', 10000):04}"
+
+    # The authorization endpoint.
+
+    def check_authorization(self, request: Request, said: Any) -> None:
+        if {"name", "email"} & set(said.scopes or []) and self.response_mode(said) != "form_post":
+            raise errors.InvalidRequestError(
+                description="response_mode must be form_post when name or email scope is requested.", request=said)
+
+    def response_mode(self, said: Any) -> str:
+        return said.response_mode or "query"
+
+    def denial(self) -> Pairs:
+        return [("error", "user_cancelled_authorize")]
+
+    def additions(self, said: Any, grant: Record | None) -> Pairs:
+        """The name, unsigned, and only the first time that this person meets this application."""
+        if grant is None:
+            return []
+        person = self.world.people.find(grant["person"])
+        added: Pairs = []
+        if said.response_type == "code id_token":
+            grant = grant | {"client_id": said.client_id, "nonce": said.nonce}
+            added.append(("id_token", self.id_token(grant, "", "well")))
+        first = self.ledger.is_new(self.kind("consent"), f"{said.client_id} {person.username}", 10 * 365 * 86400)
+        if first and "name" in grant["scopes"]:
+            given, family = person.given_and_family_name
+            user = {"name": {"firstName": given, "lastName": family}}
+            if "email" in grant["scopes"] and person.email:
+                user["email"] = self.address(person)  # type: ignore[assignment]
+            added.append(("user", json.dumps(user)))
+        return added
+
+    # The token endpoint.
+
+    def token(self, request: Request, **captured: str) -> Answer:
+        answer = super().token(request)
+        # Apple's status is 400 for a wrong client too, and there is no description.
+        error = failed(answer)
+        return json_answer({"error": error["error"]}, 400) if error else answer
+
+    def accepts_secret(self, application: Application, secret: str) -> bool:
+        """The JWT that Apple asks for in place of a secret, by the key that it gave the developer."""
+        if application != self.application("ours"):
+            return application.has_secret(secret)
+        public = client_key(self.world.folder, self.issuer).as_dict(private=False)
+        keys = KeySet([import_key(public | {"kid": client_key_id(self.issuer)})])
+        try:
+            token = jwt.decode(secret, keys, algorithms=["ES256"])
+            now = int(time.time())
+            jwt.JWTClaimsRegistry(
+                iss={"essential": True, "value": TEAM_ID}, sub={"essential": True, "value": application.client_id},
+                aud={"essential": True, "value": self.issuer.url}, exp={"essential": True},
+                iat={"essential": True}).validate(token.claims)
+        except (JoseError, ValueError):
+            return False
+        return token.header.get("kid") == client_key_id(self.issuer) \
+            and token.claims["exp"] <= now + SECRET_SECONDS_MAX
+
+    def gives_id_token(self, grant: Record) -> bool:
+        """Whether `openid` is among the scopes or not."""
+        return True
+
+    def address(self, person: Person) -> str:
+        if not person.hide_email:
+            return person.email
+        return f"{number('relay', person.username, 1 << 40):x}@privaterelay.appleid.com"
+
+    def person_claims(self, person: Person, grant: Record) -> Record:
+        """The flags are strings."""
+        said: Record = {"nonce_supported": True}
+        if "email" in grant["scopes"] and person.email:
+            said |= {"email": self.address(person), "email_verified": str(person.email_verified).lower()}
+            if person.hide_email:
+                said["is_private_email"] = "true"
+        return said
+
+    def revoke(self, request: Request) -> Answer:
+        form = dict(request.form)
+        application = self.applications.get(form.get("client_id", ""))
+        if application is None or not self.accepts_secret(application, form.get("client_secret", "")):
+            return json_answer({"error": "invalid_client"}, 400)
+        for kind in ("access", "refresh"):
+            self.ledger.revoke(self.kind(kind), form.get("token", ""))
+        return Answer(200)
