@@ -131,6 +131,8 @@ package struct ProvidersAnswer: Hashable, Sendable {
   package var providerIDs: [String] = []
   package var methods: [String] = []
   package var pending: HeldCredential?
+  /// The handle proves too little for its bearer to be told the methods; the account's person was told by mail.
+  package var methodsMailed = false
 
   package init() {}
 }

@@ -8,11 +8,17 @@ package struct Policy: Sendable {
   package enum Reclaim: String, Sendable, CaseIterable { case authoritative, verified, refuse }
   /// From which tier on a conflict names the ways in of the account it met.
   package enum ConflictReveals: String, Sendable, CaseIterable { case verified, always }
+  /// Whether Create makes an account at once, or only once its address is proved.
+  package enum SignUp: String, Sendable, CaseIterable {
+    case immediate
+    case verifyFirst = "verify_first"
+  }
 
   package var oneAccountPerEmail = true
   package var autoLink = AutoLink.off
   package var reclaim = Reclaim.authoritative
   package var conflictRevealsMethods = ConflictReveals.verified
+  package var signUp = SignUp.immediate
   package var emailEnumerationProtection = true
   package var requireBinding = false
   package var passwordEnabled = true
@@ -33,6 +39,8 @@ package struct Policy: Sendable {
   /// Recent login: how old `auth_time` may be, per operation.
   package var recentLoginMillis: Int64 = 300_000
   package var linkRecentLoginMillis: Int64 = 3_600_000
+  /// Whether a provider's login is recent only where the provider says that the person proved itself.
+  package var recentLoginConfirmed = false
   /// Where an operation has a window of its own instead of `recentLoginMillis`.
   package var recentLoginWindowsMillis: [SensitiveOperation: Int64] = [:]
   /// How long an anonymous account may go unused before it is removed; 0: for ever.
@@ -73,6 +81,7 @@ package struct Policy: Sendable {
   package var codeAttemptsMax = 5
   package var phoneCodeLifetimeMillis: Int64 = 600_000
   package var emailLinkLifetimeMillis: Int64 = 6 * 3_600_000
+  package var signUpLifetimeMillis: Int64 = 6 * 3_600_000
   package var emailVerificationLifetimeMillis: Int64 = 3 * 86_400_000
   package var passwordResetLifetimeMillis: Int64 = 3_600_000
   package var emailChangeLifetimeMillis: Int64 = 3_600_000

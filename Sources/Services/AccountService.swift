@@ -1,4 +1,5 @@
 internal import Identity
+internal import Store
 internal import Wire
 
 /// latchkey.v1.AccountService: the life of an account around the five calls.
@@ -16,9 +17,19 @@ package struct AccountService: Sendable {
       let order = CreateAccountRequest(
         email: try Shape.email(request.email, "email"), password: try Shape.password(request.password, "password"),
         displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
-        photoURL: try Shape.webURL(request.photoURL, "photo_url"))
+        photoURL: try Shape.webURL(request.photoURL, "photo_url"),
+        mail: MailOrder(
+          continueURI: try Shape.text(request.continueURI, "continue_uri", bytesMax: Shape.urlBytesMax),
+          locale: try Shape.locale(request.locale)),
+        code: try Shape.text(request.code, "code", bytesMax: Shape.handleBytesMax))
       let create = CreateAccount(desk.environment)
-      return .task { CreateResponse(outcome: .session(Wire.Session(try await create(order, call)))) }
+      return .task {
+        switch try await create(order, call) {
+        case .session(let grant): CreateResponse(outcome: .session(Wire.Session(grant)))
+        case .verificationSent(let expiresAt):
+          CreateResponse(outcome: .verificationSent(VerificationSent(expiresAtMillis: expiresAt.millis)))
+        }
+      }
     }
   }
 

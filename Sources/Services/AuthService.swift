@@ -89,7 +89,12 @@ package struct AuthService: Sendable {
         subject = .pendingToken(try Shape.required(handle, "pending_token", bytesMax: Shape.handleBytesMax))
       case nil: throw Shape.invalid("subject", "It must be an address or a pending token.")
       }
-      return try desk.read(FetchProviders(desk.environment, subject, call), arena) { FetchProvidersResponse($0) }
+      let reading = try FetchProviders(desk.environment, subject, call)
+      let mailMethods = MailMethods(desk.environment)
+      guard case .pendingToken = subject, mailMethods.mayApply(to: call) else {
+        return try desk.read(reading, arena) { FetchProvidersResponse($0) }
+      }
+      return .task { FetchProvidersResponse(try await mailMethods(reading, call)) }
     }
   }
 }

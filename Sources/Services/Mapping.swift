@@ -113,7 +113,8 @@ extension Wire.FetchProvidersResponse {
         PendingCredential(
           purpose: held.purpose.rawValue, providerID: held.providerID, email: held.email ?? "",
           username: held.username, displayName: held.displayName, expiresAtMillis: held.expiresAt.millis)
-      })
+      },
+      methodsMailed: answer.methodsMailed)
   }
 }
 

@@ -189,6 +189,8 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   // Codes that were sent: to a telephone, or as a mailed link.
   case phoneCode = "phone_code"
   case emailLink = "email_link"
+  /// Of an account that is yet to be made.
+  case signUp = "sign_up"
   case verifyEmail = "verify_email"
   case resetPassword = "reset_password"
   case changeEmail = "change_email"

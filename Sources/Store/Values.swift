@@ -51,7 +51,7 @@ package enum TrustTier: Int, Comparable, Sendable, CaseIterable {
 package enum EmailProof: String, Sendable, CaseIterable {
   /// A provider asserted it at tier verified or authoritative.
   case assertion
-  /// A sign-in link was followed.
+  /// A link was followed that signs in, or up.
   case emailLink = "email_link"
   /// A mailed code was confirmed inside a session of the account.
   case confirmation

@@ -8,6 +8,11 @@ struct SignUp: DeskCommand {
     discussion: """
       latchkey sign-up --email alice@example.com
       latchkey sign-up --email alice@example.com --password-file - < password.txt
+
+      A service that makes accounts of proved addresses only mails a link first:
+
+      latchkey sign-up --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey sign-up --email alice@example.com --code-file link.txt
       """)
 
   @Option(name: .long, help: "The account's address.")
@@ -23,18 +28,33 @@ struct SignUp: DeskCommand {
   @Option(name: .long, help: "How the account's owner is called.")
   var displayName = ""
 
+  @Option(name: .long, help: "The page that a mailed link leads to; one that the service knows.")
+  var continueURI = ""
+
+  @Option(name: .long, help: ArgumentHelp("Of the mail, such as de.", valueName: "language"))
+  var locale = ""
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Where the link that was mailed, or its code, stands; - is standard input.", valueName: "file"))
+  var codeFile: String?
+
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
+    let code = try codeFile.map { try SentCode.read("--code-file", file: $0, prompt: "") } ?? ""
     let password = try CredentialOptions.password(file: passwordFile, of: email, isNew: true).read()
     let answer: CreateResponse = try desk.call(
-      "AccountService/Create", CreateRequest(email: email, password: password, displayName: displayName))
+      "AccountService/Create",
+      CreateRequest(
+        email: email, password: password, displayName: displayName, continueURI: continueURI, locale: locale,
+        code: code))
     switch answer.outcome {
     case .session(let session): return try desk.opened(session, "Signed up")
     case .verificationSent(let sent):
-      return Report(["A message was sent to the address; follow it."], [
-        JSONMember("outcome", .string("verification_sent")), JSONMember("expires_at", .moment(sent.expiresAtMillis)),
-      ])
+      return desk.sent(
+        "A mail was sent to \(printable(email)).", sent.expiresAtMillis,
+        then: "sign-up", "--email", email, "--code-file", "FILE")
     case nil: throw Ending.unknownAnswer
     }
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -118,6 +119,13 @@ class Client:
         request = accounts.CreateRequest(email=email, password=password, **fields)
         return session(_call(self._accounts.Create, request))
 
+    def ask_to_create(self, email: str, password: str = PASSWORD, **fields: Any) -> accounts.VerificationSent:
+        """Where an address is proved first."""
+        request = accounts.CreateRequest(email=email, password=password, **{"continue_uri": PAGE, **fields})
+        answer = _call(self._accounts.Create, request)
+        assert answer.WhichOneof("outcome") == "verification_sent", answer
+        return answer.verification_sent
+
     def get(self, id_token: str) -> types.Account:
         return _call(self._accounts.Get, accounts.GetRequest(id_token=id_token)).account
 
@@ -150,6 +158,12 @@ class Client:
     def list_sessions(self, id_token: str) -> list[sessions.SessionInfo]:
         request = sessions.ListSessionsRequest(id_token=id_token)
         return list(_call(self._sessions.ListSessions, request).sessions)
+
+    def claims(self, id_token: str) -> Any:
+        """Of a token that is good."""
+        verified = self.verify(id_token)
+        assert verified.active, verified.inactive_reason
+        return json.loads(verified.claims_json)
 
     def verify(self, id_token: str) -> sessions.VerifyIdTokenResponse:
         return _call(self._sessions.VerifyIdToken, sessions.VerifyIdTokenRequest(id_token=id_token))

@@ -10,10 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import outbox
 import pytest
-from clients import Client, assertion, conflict, fresh_email, session
+import verification
+from clients import PAGE, Client, assertion, conflict, fresh_email, session
 from configuration import Settings
 from latchkey.v1 import types_pb2 as types
 from metrics import ON_A_FREE_PORT, eventually
@@ -108,6 +110,21 @@ def test_a_message_survives_a_kill_before_it_was_sent(
 
 
 # Mail.
+
+def test_a_link_is_read_out_of_a_mail_and_signs_in(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    relay = Relay(folder).start()
+    client, email = connect(serve(delivery=by_relay(relay), policy=verification.POLICY)), fresh_email()
+    client.send_email_link(email)
+    mail = relay.wait()
+    assert mail["To"] == email and mail["Subject"] == "Sign in"
+    links = [word for word in mail.get_content().split() if word.startswith(PAGE)]
+    query = parse_qs(urlsplit(links[0]).query)
+    assert len(links) == 1 and query["mode"] == ["signIn"] and query["email"] == [email]
+    made = session(client.sign_in(verification.email_link(email, query["code"][0])))
+    assert made.is_new_account and made.account.email == email and made.account.email_verified
+    relay.stop()
+
 
 def test_a_mail_goes_over_starttls_with_a_login_and_reads_back(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:

@@ -5,9 +5,10 @@ The pages are the simulator's, the client is a stock one. `test_provider_matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import latchkey_settings
@@ -32,11 +33,15 @@ RESERVED = ("client_id", "client_secret", "response_type", "response_mode", "red
             "oauth_callback", "Client_ID", "STATE")
 
 
-@pytest.fixture(scope="module")
-def open_server(folder: Path, simulator: Simulator) -> Iterator[Server]:
+def everywhere(simulator: Simulator) -> dict[str, Any]:
     """Every provider at the simulator; `web` and `shop` may have people sent back."""
     allowed = [{**each, "redirect_uris": [BACK]} if each["name"] in ("web", "shop") else each for each in callers()]
-    server = Server.start(folder, simulator, callers=allowed, providers=latchkey_settings.providers(simulator.base))
+    return {"callers": allowed, "providers": latchkey_settings.providers(simulator.base)}
+
+
+@pytest.fixture(scope="module")
+def open_server(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    server = Server.start(folder, simulator, **everywhere(simulator))
     yield server
     server.stop()
 
@@ -266,12 +271,28 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
             assert asked(started)["prompt"] == "login" and asked(started)["max_age"] == "0"
             proof = response(started, simulator.walk(started.authorization_url, ada))
             if is_fresh:
-                assert web.reauthenticate(made.id_token, proof).account.account_id == made.account.account_id
+                again = web.reauthenticate(made.id_token, proof)
+                assert again.account.account_id == made.account.account_id
+                assert web.claims(again.id_token)["amr"] == ["fed", "fresh"]
             else:
                 with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
                     web.reauthenticate(made.id_token, proof)
         finally:
             simulator.behave("oidc.corp", "well", document="token")
+
+
+def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade(
+        simulator: Simulator, serve: Callable[..., Server], connect: Callable[..., Client], ada: Person) -> None:
+    web = connect(serve(policy={"recent_login_confirmed": True}, **everywhere(simulator)))
+    begun = web.start_flow("github.com", BACK)
+    made = session(web.sign_in(response(begun, simulator.walk(begun.authorization_url, ada))))
+    assert web.claims(made.id_token)["amr"] == ["fed"]
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN") as refusal:
+        web.delete(made.id_token)
+    assert refusal.metadata["confirmed"] == "required"
+    begun = web.start_flow("oidc.corp", BACK, purpose=flows.FLOW_PURPOSE_LINK, id_token=made.id_token)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+        web.link(made.id_token, response(begun, simulator.walk(begun.authorization_url, ada)))
 
 
 def test_a_flow_completes_what_is_held(simulator: Simulator, web: Client, ada: Person) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import secrets
 import time
 from collections import Counter
@@ -36,12 +35,6 @@ pytestmark = pytest.mark.timeout(180)
 BINDING = "the browser of the person, by a name nobody guesses"
 
 
-def claims(client: Client, id_token: str) -> Any:
-    verified = client.verify(id_token)
-    assert verified.active, verified.inactive_reason
-    return json.loads(verified.claims_json)
-
-
 def kinds(account: Any) -> list[str]:
     return [each.kind for each in account.second_factors]
 
@@ -55,7 +48,7 @@ def test_totp_is_enrolled_and_asked_for_by_every_sign_in_after_it(web: Client, s
     assert len(set(finished.recovery_codes)) == 10
     assert kinds(finished.session.account) == ["totp", "recovery_code"]
     assert finished.session.account.second_factors[0].display_name == "telephone at home"
-    told = claims(web, finished.session.id_token)
+    told = web.claims(finished.session.id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "totp" and {"fed", "otp", "mfa"} == set(told["amr"])
     for over in (made, other):
         assert web.verify(over.id_token).inactive_reason == "TOKEN_REVOKED", "every other session is over"
@@ -65,10 +58,10 @@ def test_totp_is_enrolled_and_asked_for_by_every_sign_in_after_it(web: Client, s
     started = web.start_factor(required.pending_token, authenticator.factor_id)
     assert started.verification_id == "" and started.expires_at == required.expires_at
     finished_sign_in = web.finish_factor(required.pending_token, authenticator.factor_id, authenticator.code())
-    told = claims(web, session(finished_sign_in).id_token)
+    told = web.claims(session(finished_sign_in).id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "totp" and {"fed", "otp", "mfa"} == set(told["amr"])
     refreshed = web.refresh(finished_sign_in.session.refresh_token)
-    assert claims(web, refreshed.id_token)["amr"] == told["amr"]
+    assert web.claims(refreshed.id_token)["amr"] == told["amr"]
 
 
 def test_check_106_five_wrong_codes_end_the_attempt(web: Client, simulator: Simulator) -> None:
@@ -93,7 +86,7 @@ def test_check_107_a_step_and_a_recovery_code_are_good_once(web: Client, simulat
         second = factor_required(web.sign_in(password(person.email)))
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE", field="code"):
             web.finish_factor(second.pending_token, factor_id, shown)
-    told = claims(web, opened.id_token)
+    told = web.claims(opened.id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "recovery_code" and set(told["amr"]) == {
         "pwd", "recovery_code", "mfa"}
 
@@ -170,12 +163,12 @@ def test_a_credential_in_use_signs_in_to_its_owner_after_the_factor(web: Client,
 
 def test_reauthenticate_is_finished_by_the_factor_and_moves_auth_time(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
-    before = claims(web, person.session.id_token)["auth_time"]
+    before = web.claims(person.session.id_token)["auth_time"]
     time.sleep(1.1)
     required = factor_required(web.prove_again(person.session.id_token, password(person.email)))
     proved = session(web.finish_factor(
         required.pending_token, person.authenticator.factor_id, person.authenticator.code()))
-    assert claims(web, proved.id_token)["auth_time"] > before
+    assert web.claims(proved.id_token)["auth_time"] > before
     assert proved.session_id != person.session.session_id and web.verify(person.session.id_token).active
 
 
@@ -184,7 +177,7 @@ def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client,
     second, finished = enrol_totp(web, person.session)
     left = web.withdraw(finished.session.id_token, second.factor_id)
     assert kinds(left.account) == ["totp", "recovery_code"]
-    told = claims(web, left.id_token)
+    told = web.claims(left.id_token)
     assert "sign_in_second_factor" not in told["latchkey"] and not {"otp", "mfa"} & set(told["amr"])
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_SECOND_FACTOR"):
         web.unlink(left.id_token, "google.com")
@@ -198,7 +191,7 @@ def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client,
     finish = web.finish_factor(required.pending_token, person.authenticator.factor_id, person.authenticator.code())
     linked = session(finish)
     assert provider_ids(linked.account) == {"password", "google.com", "oidc.corp"} and not finish.already_linked
-    assert claims(web, linked.id_token)["latchkey"]["sign_in_second_factor"] == "totp"
+    assert web.claims(linked.id_token)["latchkey"]["sign_in_second_factor"] == "totp"
     assert provider_ids(web.unlink(linked.id_token, "oidc.corp").account) == {"password", "google.com"}
 
 
@@ -209,7 +202,7 @@ def test_a_refresh_shows_that_a_factor_was_withdrawn(web: Client, simulator: Sim
         required.pending_token, person.authenticator.factor_id, person.authenticator.code()))
     left = web.withdraw(person.session.id_token, person.authenticator.factor_id)
     assert kinds(left.account) == [], "with the last factor the recovery codes go"
-    told = claims(web, web.refresh(other.refresh_token).id_token)
+    told = web.claims(web.refresh(other.refresh_token).id_token)
     assert "sign_in_second_factor" not in told["latchkey"] and told["amr"] == ["pwd"]
     assert session(web.sign_in(password(person.email))).account.account_id == person.account_id
 
@@ -365,7 +358,7 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
             web.finish_factor(token, hint.factor_id, code, verification_id=verification_id)
     opened = session(web.finish_factor(
         required.pending_token, hint.factor_id, code, verification_id=sent.verification_id))
-    assert set(claims(web, opened.id_token)["amr"]) == {"pwd", "sms", "mfa"}
+    assert set(web.claims(opened.id_token)["amr"]) == {"pwd", "sms", "mfa"}
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_USED"):
         web.finish_factor(required.pending_token, hint.factor_id, code, verification_id=sent.verification_id)
 

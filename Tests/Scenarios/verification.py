@@ -59,6 +59,11 @@ def by_mail(server: Server, client: Client, email: str, **fields: Any) -> types.
     return email_link(email, code_in(message, "signIn"))
 
 
+def sign_up_code(server: Server, client: Client, email: str) -> str:
+    _, message = arriving(server, "sign_up", email, lambda: client.ask_to_create(email))
+    return code_in(message, "signUp")
+
+
 def reset_code(server: Server, client: Client, email: str) -> str:
     _, message = arriving(server, "reset_password", email, lambda: client.send_password_reset(email))
     return code_in(message, "resetPassword")

@@ -35,6 +35,8 @@ private let broken: [(setting: String, text: String)] = [
   ("tokens.algorithm", files + "tokens: { algorithm: \"ES384\" }"),
   ("policy.auto_link", files + "policy: { auto_link: \"always\" }"),
   ("policy.reclaim", files + "policy: { reclaim: true }"),
+  ("policy.sign_up", files + "policy: { sign_up: \"later\" }"),
+  ("policy.sign_up", files + "policy: { sign_up: \"verify_first\" }"),
   ("policy.conflict_reveals_methods", files + "policy: { conflict_reveals_methods: \"never\" }"),
   ("policy.password", files + "policy: { password: \"on\" }"),
   ("delivery.mail", files + "delivery: { mail: 'pigeon' }"),

@@ -70,7 +70,7 @@ enum Samples {
     subject: .pendingToken("pending_token"), client: clientContext, binding: "binding")
   static let fetchProvidersResponse = FetchProvidersResponse(
     registered: true, providerIDs: ["provider_ids", "provider_ids"],
-    signInMethods: ["sign_in_methods", "sign_in_methods"], pending: pendingCredential)
+    signInMethods: ["sign_in_methods", "sign_in_methods"], pending: pendingCredential, methodsMailed: true)
   static let pendingCredential = PendingCredential(
     purpose: "purpose", providerID: "provider_id", email: "email", username: "username", displayName: "display_name",
     expiresAtMillis: 6000)
@@ -86,7 +86,8 @@ enum Samples {
   static let unlinkResponse = UnlinkResponse(session: session)
   static let createRequest = CreateRequest(
     email: "email", password: "password", displayName: "display_name", photoURL: "photo_url",
-    idempotencyKey: "idempotency_key", client: clientContext)
+    idempotencyKey: "idempotency_key", client: clientContext, continueURI: "continue_uri", locale: "locale",
+    code: "code")
   static let createResponse = CreateResponse(outcome: .session(session))
   static let createResponseVerificationSent = CreateResponse(outcome: .verificationSent(verificationSent))
   static let verificationSent = VerificationSent(expiresAtMillis: 1000)

@@ -19,6 +19,31 @@ extension BuiltIn {
 
       It is good once, for {{minutes}} minutes. If you did not ask for it, do nothing: nobody is signed in.
       """,
+    "sign_up": """
+      Subject: Finish signing up
+
+      You can finish signing up as {{to}} here:
+
+      {{link}}
+
+      It is good once, for {{hours}} hours. If you did not ask for it, do nothing: there is no account.
+      """,
+    "sign_up_known": """
+      Subject: You have an account already
+
+      Somebody asked to sign up as {{to}}. There is an account with this address already, so nothing was made. If it was
+      you, sign in instead, or set a new password.
+      """,
+    "sign_in_methods": """
+      Subject: How you sign in
+
+      Somebody who signed in with {{provider_id}} named {{to}} as their address, which is your account's. If it was you,
+      sign in the way you do otherwise, and {{provider_id}} can be added to your account:
+
+      {{methods}}
+
+      If it was not you, do nothing: your account is as it was.
+      """,
     "verify_email": """
       Subject: Confirm your address
 

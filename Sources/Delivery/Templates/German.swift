@@ -19,6 +19,31 @@ extension BuiltIn {
 
       Er gilt einmal, {{minutes}} Minuten lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Niemand ist angemeldet.
       """,
+    "sign_up": """
+      Subject: Registrierung abschließen
+
+      Sie können die Registrierung als {{to}} hier abschließen:
+
+      {{link}}
+
+      Der Link gilt einmal, {{hours}} Stunden lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Es gibt kein Konto.
+      """,
+    "sign_up_known": """
+      Subject: Sie haben schon ein Konto
+
+      Jemand wollte sich als {{to}} registrieren. Mit dieser Adresse gibt es schon ein Konto; angelegt wurde nichts.
+      Waren Sie es, melden Sie sich an, oder setzen Sie ein neues Passwort.
+      """,
+    "sign_in_methods": """
+      Subject: So melden Sie sich an
+
+      Jemand, der sich mit {{provider_id}} anmeldet, nannte {{to}} als seine Adresse, und das ist die Ihres Kontos.
+      Waren Sie es, melden Sie sich an wie sonst; danach kann {{provider_id}} Ihrem Konto hinzugefügt werden:
+
+      {{methods}}
+
+      Waren Sie es nicht, tun Sie nichts: Ihr Konto ist, wie es war.
+      """,
     "verify_email": """
       Subject: Bestätigen Sie Ihre Adresse
 

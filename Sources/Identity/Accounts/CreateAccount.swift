@@ -1,4 +1,4 @@
-import Store
+package import Store
 
 package struct CreateAccountRequest: Hashable, Sendable {
   /// Normalised.
@@ -7,39 +7,74 @@ package struct CreateAccountRequest: Hashable, Sendable {
   package var password: String
   package var displayName: String
   package var photoURL: String
+  /// Where a mail would lead.
+  package var mail: MailOrder
+  /// Out of that mail; empty: none was got yet.
+  package var code: String
 
-  package init(email: String, password: String, displayName: String = "", photoURL: String = "") {
+  package init(
+    email: String, password: String, displayName: String = "", photoURL: String = "",
+    mail: MailOrder = MailOrder(continueURI: ""), code: String = ""
+  ) {
     self.email = email
     self.password = password
     self.displayName = displayName
     self.photoURL = photoURL
+    self.mail = mail
+    self.code = code
   }
 }
 
-/// Makes an account of a free address and a password. Nobody has proved the address yet.
+package enum CreateAnswer: Hashable, Sendable {
+  case session(SessionGrant)
+  case verificationSent(expiresAt: Timestamp)
+}
+
+/// Makes an account of a free address and a password. The address is proved where a code that was mailed to it comes
+/// with the call, and by policy has to be.
 package struct CreateAccount: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  package func callAsFunction(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> SessionGrant {
+  package func callAsFunction(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
     if let record = try await environment.recorded(call) { return try await repeated(record, call) }
     var query = Query()
+    guard request.code.isEmpty else {
+      query.code = try environment.codeDigest(request.code, field: "code")
+      _ = try open(try await environment.first(query), request, call, environment.clock.now())
+      return try await create(request, nil, query, call)
+    }
+    if environment.policy.signUp == .verifyFirst {
+      return .verificationSent(expiresAt: try await environment.sendSignUp(request, call))
+    }
     let throttle = environment.throttle(.signUps, call: call)
     throttle.look(into: &query)
     let admitted = try throttle.admit(try await environment.first(query), now: environment.clock.now())
+    return try await create(request, admitted, query, call)
+  }
+
+  private typealias Result = (OpenedSession, AccountState)
+
+  /// - Parameter admitted: nil where a code vouches for the sign-up.
+  private func create(
+    _ request: CreateAccountRequest, _ admitted: AdmittedAttempt?, _ query: Query, _ call: CallFacts
+  ) async throws -> CreateAnswer {
     let hash = try await environment.hashNew(request.password, field: "password", call: call)
+    var query = query
     query.email = request.email
     query.idempotency = call.idempotency?.key
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
+      let counts = admitted?.count(at: now) ?? []
+      let code = admitted == nil ? try open(facts, request, call, now) : nil
       guard facts.emailOwner == nil else {
         // Counted like a sign-up: each of these refusals tells whether somebody has an account.
         return .refuse(
           Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this address."),
-          writing: Change(admitted.count(at: now)))
+          writing: counts.isEmpty ? nil : Change(counts))
       }
-      return create(request, hash: hash, admitted, call, now)
+      return create(request, hash: hash, code, counts, call, now)
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
@@ -48,10 +83,21 @@ package struct CreateAccount: Sendable {
     }
   }
 
-  private typealias Result = (OpenedSession, AccountState)
+  /// No binding is asked for: the password is that of whoever follows the link, and the address is on the page.
+  private func open(
+    _ facts: Facts, _ request: CreateAccountRequest, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> OpenedCode {
+    let code = try environment.openCode(
+      facts.code, [.signUp], isBound: false, field: "code", call: call, now: now)
+    guard code.row.email == request.email else {
+      throw Failure.wrongCode("mailed to another address", field: "code")
+    }
+    return code
+  }
 
   private func create(
-    _ request: CreateAccountRequest, hash: String, _ admitted: AdmittedAttempt, _ call: CallFacts, _ now: Timestamp
+    _ request: CreateAccountRequest, hash: String, _ code: OpenedCode?, _ counts: [Write], _ call: CallFacts,
+    _ now: Timestamp
   ) -> Step<Result> {
     var account = AccountRecord(id: environment.ids.account(), createdAt: now)
     account.email = request.email
@@ -61,6 +107,10 @@ package struct CreateAccount: Sendable {
     account.displayName = request.displayName
     account.photoURL = request.photoURL
     account.lastSignInAt = now
+    if code != nil {
+      account.emailProof = .emailLink
+      account.emailProvedAt = now
+    }
     let opened = environment.openSession(accountID: account.id, by: .password, call: call, now: now)
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": WaysIn.password])
     let writes: [Write] = [
@@ -68,16 +118,17 @@ package struct CreateAccount: Sendable {
     ]
     let remembered = call.remember(
       "created", accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
-    return .commit(Change(writes + admitted.count(at: now) + remembered), (opened, AccountState(account: account)))
+    let spent = code.map { [$0.spend(for: account.id, sessionID: opened.record.id, now: now)] } ?? []
+    return .commit(Change(spent + writes + counts + remembered), (opened, AccountState(account: account)))
   }
 
-  private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> SessionGrant {
+  private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> CreateAnswer {
     asNew(try await environment.repeatSession(of: record, call: call))
   }
 
-  private func asNew(_ grant: SessionGrant) -> SessionGrant {
+  private func asNew(_ grant: SessionGrant) -> CreateAnswer {
     var grant = grant
     grant.isNewAccount = true
-    return grant
+    return .session(grant)
   }
 }

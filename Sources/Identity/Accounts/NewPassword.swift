@@ -4,6 +4,11 @@ import Store
 extension Environment {
   /// Refuses what may not be set before any work is spent on it, then hashes.
   func hashNew(_ password: String, field: String, call: CallFacts) async throws -> String {
+    try requireNew(password, field: field)
+    return try await passwords.hash(password, fate: call.fate)
+  }
+
+  func requireNew(_ password: String, field: String) throws(Failure) {
     guard policy.passwordEnabled else {
       throw Failure(.operationNotAllowed, field: field, hint: "Passwords are not enabled.")
     }
@@ -16,6 +21,5 @@ extension Environment {
     guard !passwords.isCommon(password) else {
       throw Failure(.weakPassword, field: field, hint: "This password is on the list of common ones.")
     }
-    return try await passwords.hash(password, fate: call.fate)
   }
 }

@@ -8,9 +8,13 @@ package struct OutgoingMessage: Hashable, Sendable {
     case phoneCode = "phone_code"
     case secondFactorCode = "second_factor_code"
     case emailLink = "email_link"
+    case signUp = "sign_up"
     case verifyEmail = "verify_email"
     case resetPassword = "reset_password"
     case changeEmail = "change_email"
+    // Answers to what somebody asked in the name of an address that is an account's.
+    case signUpKnown = "sign_up_known"
+    case signInMethods = "sign_in_methods"
     // Notices: what happened, and nothing to click but a way back.
     case linked
     case unlinked
@@ -26,12 +30,13 @@ package struct OutgoingMessage: Hashable, Sendable {
     package var values: Set<String> {
       switch self {
       case .phoneCode, .secondFactorCode: ["code"]
-      case .emailLink, .verifyEmail, .resetPassword, .changeEmail: ["link"]
+      case .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail: ["link"]
       case .linked, .unlinked: ["provider_id"]
       case .emailChanged: ["link", "new_email"]
       case .factorEnrolled, .factorWithdrawn: ["factor"]
       case .addressDetached: ["email"]
-      case .passwordChanged, .merged: []
+      case .signInMethods: ["methods", "provider_id"]
+      case .signUpKnown, .passwordChanged, .merged: []
       }
     }
   }

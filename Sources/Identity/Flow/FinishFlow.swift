@@ -62,9 +62,8 @@ extension Environment {
 
   /// OpenID Connect Core 3.1.2.1: a provider that was asked for a fresh login says in `auth_time` whether there was.
   private func requireFreshLogin(_ verified: VerifiedCredential, of flow: HeldFlow) throws(Failure) {
-    let clockSkewMillis: Int64 = 60_000
     guard flow.order.freshLogin, let authenticatedAt = verified.authenticatedAt else { return }
-    guard authenticatedAt.adding(millis: clockSkewMillis) >= flow.startedAt else {
+    guard authenticatedAt.adding(millis: Environment.clockSkewMillis) >= flow.startedAt else {
       throw Failure(
         .requiresRecentLogin, field: Failure.flowField, hint: "The provider did not ask the person to sign in again.")
     }

@@ -167,7 +167,7 @@ extension Reauthenticate {
 
   private func verified(_ credential: VerifiedCredential) -> Verified {
     let assertion = credential.assertion
-    let first = FirstFactor.provider(assertion.identity.providerID)
+    let first = environment.firstFactor(of: credential)
     var held = HeldAssertion(assertion, firstFactor: first, singleUse: credential.singleUse)
     held.intent = .reauthenticate
     return Verified(

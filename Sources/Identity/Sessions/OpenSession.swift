@@ -25,9 +25,34 @@ package struct FirstFactor: Hashable, Sendable {
     switch providerID {
     case WaysIn.phone: .phone
     case WaysIn.emailLink: .emailLink
-    default: FirstFactor(signInProviderID: providerID, methods: ["fed"])
+    default: FirstFactor(signInProviderID: providerID, methods: [federated])
     }
   }
+
+  fileprivate static let federated = "fed"
+  fileprivate static let fresh = "fresh"
+
+  var isFederated: Bool { methods.contains(FirstFactor.federated) }
+}
+
+extension SessionRecord {
+  /// False where all there is to it is a provider that knew its person, perhaps by nothing but an old cookie.
+  var loginIsConfirmed: Bool { methods != [FirstFactor.federated] }
+}
+
+extension Environment {
+  /// Check 88: a provider that says that the person proved itself just now is worth more than one that does not.
+  func firstFactor(of credential: VerifiedCredential) -> FirstFactor {
+    var first = FirstFactor.provider(credential.assertion.identity.providerID)
+    let recentMillis = policy.recentLoginMillis + Environment.clockSkewMillis
+    if let authenticatedAt = credential.authenticatedAt, authenticatedAt.adding(millis: recentMillis) >= clock.now() {
+      first.methods.append(FirstFactor.fresh)
+    }
+    return first
+  }
+
+  /// How far a provider's clock may be from ours.
+  static let clockSkewMillis: Int64 = 60_000
 }
 
 /// A session row that is not yet written, with the one refresh token that fits it.

@@ -42,13 +42,15 @@ package enum SessionCheck {
   package static func requireRecentLogin(
     _ caller: CallerSession, maxAgeMillis: Int64, policy: Policy, now: Timestamp
   ) throws(Failure) {
-    guard now >= caller.session.authTime.adding(millis: maxAgeMillis) else { return }
-    throw Failure(
-      .requiresRecentLogin, hint: "Reauthenticate and try again.",
-      metadata: [
-        "max_age_seconds": String(maxAgeMillis / 1000),
-        "methods": WaysIn(caller.state, policy).methods.joined(separator: ","),
-      ])
+    let isRecent = now < caller.session.authTime.adding(millis: maxAgeMillis)
+    let isConfirmed = !policy.recentLoginConfirmed || caller.session.loginIsConfirmed
+    guard !isRecent || !isConfirmed else { return }
+    var metadata = [
+      "max_age_seconds": String(maxAgeMillis / 1000),
+      "methods": WaysIn(caller.state, policy).methods.joined(separator: ","),
+    ]
+    if !isConfirmed { metadata["confirmed"] = "required" }
+    throw Failure(.requiresRecentLogin, hint: "Reauthenticate and try again.", metadata: metadata)
   }
 
   package static func requireRecentLogin(

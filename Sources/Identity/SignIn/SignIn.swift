@@ -64,7 +64,7 @@ extension SignIn {
   private func signIn(
     _ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
-    var attempt = Attempt(verified, call)
+    var attempt = Attempt(verified, environment.firstFactor(of: verified), call)
     attempt.held.existingOnly = request.existingOnly
     attempt.held.claimAddress = request.claimAddress
     return try await signIn(attempt)

@@ -90,7 +90,7 @@ extension SignIn {
 
   private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
     switch (verified, way) {
-    case (.provider(let credential), _): Attempt(credential, call)
+    case (.provider(let credential), _): Attempt(credential, environment.firstFactor(of: credential), call)
     case (.code(let code), _): Attempt(code, call)
     case (.customToken(let token), _): Attempt(.customToken(token), email: nil, passwordHash: nil, call)
     case (.password(let email, _), .password(let checked)):
@@ -128,7 +128,8 @@ extension SignIn {
     query.pending = try environment.pendingDigest(handle)
     let facts = try await environment.first(query)
     let (row, held) = try heldToPresent(facts.pending, call, environment.clock.now())
-    var attempt = Attempt(VerifiedCredential(assertion: held.assertion, singleUse: held.singleUse), call)
+    let credential = VerifiedCredential(assertion: held.assertion, singleUse: held.singleUse)
+    var attempt = Attempt(credential, held.firstFactor, call)
     attempt.row = row
     query = attempt.query(environment.policy)
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in

@@ -20,10 +20,8 @@ struct Attempt: Sendable {
   /// The code that proves the credential, used up by what this call commits.
   var code: ProvedCode?
 
-  init(_ verified: VerifiedCredential, _ call: CallFacts) {
-    let providerID = verified.assertion.identity.providerID
-    held = HeldAssertion(
-      verified.assertion, firstFactor: .provider(providerID), singleUse: verified.singleUse)
+  init(_ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts) {
+    held = HeldAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
     held.intent = .signIn
     userInfo = UserInfo(verified.assertion)
     tokens = verified.tokens
@@ -42,8 +40,7 @@ struct Attempt: Sendable {
   init(_ held: HeldAssertion, passed: PassedFactor, _ call: CallFacts) {
     self.held = held
     self.passed = passed
-    let providerID = held.assertion.identity.providerID
-    if held.firstFactor == .provider(providerID) { userInfo = UserInfo(held.assertion) }
+    if held.firstFactor.isFederated { userInfo = UserInfo(held.assertion) }
     self.call = call
   }
 

@@ -23,7 +23,7 @@ package struct CheckCode: Reading {
   package func answer(_ facts: Facts) throws -> CodeCheck {
     let now = environment.clock.now()
     let row = try environment.openCode(
-      facts.code, [.emailLink, .verifyEmail, .resetPassword, .changeEmail, .revertEmail], isBound: false,
+      facts.code, [.emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail], isBound: false,
       field: "code", call: call, now: now
     ).row
     guard let mode = CodeMode(row.purpose), let email = row.email else {

@@ -3,6 +3,7 @@ import Store
 /// What a mailed code is for, as pages and the links to them name it.
 package enum CodeMode: String, Sendable, CaseIterable {
   case signIn
+  case signUp
   case verifyEmail
   case resetPassword
   case changeEmail
@@ -11,6 +12,7 @@ package enum CodeMode: String, Sendable, CaseIterable {
   init?(_ purpose: PendingPurpose) {
     switch purpose {
     case .emailLink: self = .signIn
+    case .signUp: self = .signUp
     case .verifyEmail: self = .verifyEmail
     case .resetPassword: self = .resetPassword
     case .changeEmail: self = .changeEmail

@@ -70,6 +70,9 @@ extension Settings {
     }
     policy.mailEnabled = delivery.mail != .off
     policy.textMessagesEnabled = delivery.textMessages != .off
+    guard policy.mailEnabled || policy.signUp == .immediate else {
+      throw reader.wrong("policy.sign_up", "verify_first needs a road for mail: set delivery.mail")
+    }
   }
 
   private mutating func readSchedule(_ group: inout SettingsReader) throws(ConfigurationError) {

@@ -14,6 +14,8 @@ extension Settings {
         "reclaim", Policy.Reclaim.authoritative, "which assertions take over an account that nobody proved")
       policy.conflictRevealsMethods = try group.choice(
         "conflict_reveals_methods", Policy.ConflictReveals.verified, "from which tier on a conflict names the ways in")
+      policy.signUp = try group.choice(
+        "sign_up", Policy.SignUp.immediate, "whether an account of a password is made before its address is proved")
       policy.emailEnumerationProtection = try group.flag(
         "email_enumeration_protection", true, "answer look-ups by address alike for callers without fetch_by_email")
       policy.requireBinding = try group.flag("require_binding", false, "demand `binding` on every sign-in and link")
@@ -29,6 +31,9 @@ extension Settings {
         "recent_login_seconds", 300, 1...86_400, "how old a login may be for sensitive operations")
       policy.linkRecentLoginMillis = try group.seconds(
         "link_recent_login_seconds", 3_600, 1...86_400, "how old a login may be for Link")
+      policy.recentLoginConfirmed = try group.flag(
+        "recent_login_confirmed", false,
+        "count a provider's login as recent only where the provider says that the person proved itself")
       try readRecentLoginWindows(&group)
       policy.anonymousIdleMillis = try group.seconds(
         "anonymous_idle_seconds", 2_592_000, 0...31_536_000,

@@ -9,10 +9,14 @@ package struct CreateRequest: Sendable, Equatable {
   package var photoURL: String
   package var idempotencyKey: String
   package var client: ClientContext?
+  package var continueURI: String
+  package var locale: String
+  package var code: String
 
   package init(
     email: String = "", password: String = "", displayName: String = "", photoURL: String = "",
-    idempotencyKey: String = "", client: ClientContext? = nil
+    idempotencyKey: String = "", client: ClientContext? = nil, continueURI: String = "", locale: String = "",
+    code: String = ""
   ) {
     self.email = email
     self.password = password
@@ -20,6 +24,9 @@ package struct CreateRequest: Sendable, Equatable {
     self.photoURL = photoURL
     self.idempotencyKey = idempotencyKey
     self.client = client
+    self.continueURI = continueURI
+    self.locale = locale
+    self.code = code
   }
 }
 
@@ -30,7 +37,8 @@ extension CreateRequest: WireMessage, @unsafe Mapped {
     unsafe self.init(
       email: text(form.pointee.email), password: text(form.pointee.password),
       displayName: text(form.pointee.display_name), photoURL: text(form.pointee.photo_url),
-      idempotencyKey: text(form.pointee.idempotency_key), client: one(form.pointee.client))
+      idempotencyKey: text(form.pointee.idempotency_key), client: one(form.pointee.client),
+      continueURI: text(form.pointee.continue_uri), locale: text(form.pointee.locale), code: text(form.pointee.code))
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__CreateRequest>, _ arena: Arena) {
@@ -40,6 +48,9 @@ extension CreateRequest: WireMessage, @unsafe Mapped {
     unsafe form.pointee.photo_url = arena.text(photoURL)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.continue_uri = arena.text(continueURI)
+    unsafe form.pointee.locale = arena.text(locale)
+    unsafe form.pointee.code = arena.text(code)
   }
 }
 

@@ -221,15 +221,17 @@ package struct FetchProvidersResponse: Sendable, Equatable {
   package var providerIDs: [String]
   package var signInMethods: [String]
   package var pending: PendingCredential?
+  package var methodsMailed: Bool
 
   package init(
     registered: Bool = false, providerIDs: [String] = [], signInMethods: [String] = [],
-    pending: PendingCredential? = nil
+    pending: PendingCredential? = nil, methodsMailed: Bool = false
   ) {
     self.registered = registered
     self.providerIDs = providerIDs
     self.signInMethods = signInMethods
     self.pending = pending
+    self.methodsMailed = methodsMailed
   }
 }
 
@@ -241,7 +243,7 @@ extension FetchProvidersResponse: WireMessage, @unsafe Mapped {
       registered: form.pointee.registered != 0,
       providerIDs: texts(form.pointee.n_provider_ids, form.pointee.provider_ids),
       signInMethods: texts(form.pointee.n_sign_in_methods, form.pointee.sign_in_methods),
-      pending: one(form.pointee.pending))
+      pending: one(form.pointee.pending), methodsMailed: form.pointee.methods_mailed != 0)
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__FetchProvidersResponse>, _ arena: Arena) {
@@ -249,6 +251,7 @@ extension FetchProvidersResponse: WireMessage, @unsafe Mapped {
     unsafe (form.pointee.n_provider_ids, form.pointee.provider_ids) = arena.texts(providerIDs)
     unsafe (form.pointee.n_sign_in_methods, form.pointee.sign_in_methods) = arena.texts(signInMethods)
     unsafe form.pointee.pending = arena.one(pending)
+    unsafe form.pointee.methods_mailed = methodsMailed ? 1 : 0
   }
 }
 

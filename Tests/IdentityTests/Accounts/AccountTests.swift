@@ -10,7 +10,7 @@ struct `CreateAccount, every one` {
     _ email: String = ada, _ password: String = "a long secret", _ call: CallFacts? = nil
   ) async throws -> SessionGrant {
     let request = CreateAccountRequest(email: email, password: password, displayName: "Ada", photoURL: "https://p/a")
-    return try await CreateAccount(world.environment)(request, call ?? world.call())
+    return try await CreateAccount(world.environment)(request, call ?? world.call()).grant
   }
 
   @Test func `a free address becomes an unproved account with a session`() async throws {
@@ -82,7 +82,7 @@ struct `CreateAccount, every one` {
       for _ in 0..<50 {
         group.addTask {
           let request = CreateAccountRequest(email: ada, password: "a long secret")
-          return try await CreateAccount(world.environment)(request, world.call(key: "k")).sessionID
+          return try await CreateAccount(world.environment)(request, world.call(key: "k")).grant.sessionID
         }
       }
       return try await group.reduce(into: Set<String>()) { $0.insert($1) }

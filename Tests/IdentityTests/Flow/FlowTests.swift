@@ -200,6 +200,39 @@ extension World {
     #expect(wereFresh == [true, true, true])
   }
 
+  @Test(arguments: [false, true])
+  func `check 88: a provider that does not say when the person logged in yields a lower grade`(_ strict: Bool)
+    async throws
+  {
+    let world = World { $0.recentLoginConfirmed = strict }
+    world.store.insert(account(.proved(ada), password: true, identities: [google(), corp()]))
+    let session = try world.session(of: "account-y")
+    func grant(_ authenticatedAt: Timestamp?) async throws -> SessionGrant {
+      let started = try await world.start("google.com", .reauthenticate, idToken: session.idToken)
+      return try await world.reauthenticate(
+        world.redirect(started, google(), authenticatedAt: authenticatedAt), session
+      ).grant
+    }
+    let (silent, fresh) = (try await grant(nil), try await grant(world.now))
+    #expect(try world.claims(silent).methods == ["fed"])
+    #expect(try world.claims(fresh).methods == ["fed", "fresh"])
+    if strict {
+      let failure = await refused(.requiresRecentLogin) { try await world.unlink("oidc.corp", silent) }
+      #expect(failure?.metadata["confirmed"] == "required")
+    }
+    _ = try await world.unlink("oidc.corp", strict ? fresh : silent)
+  }
+
+  @Test func `a sign-in is fresh where the provider says that it was within the window`() async throws {
+    let window = world.policy.recentLoginMillis + 60_000
+    for (ageMillis, methods) in [(window, ["fed", "fresh"]), (window + 1, ["fed"])] {
+      let started = try await world.start("google.com", .signIn)
+      let redirect = world.redirect(started, google(), authenticatedAt: world.now.adding(millis: -ageMillis))
+      let grant = try await world.signIn(redirect).grant
+      #expect(try world.claims(grant).methods == methods)
+    }
+  }
+
   @Test func `Link and reauthentication flows need a session, and a sign-in takes none`() async throws {
     world.store.insert(account(.proved(ada), password: true))
     let session = try world.session(of: "account-y")

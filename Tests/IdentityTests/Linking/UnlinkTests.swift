@@ -177,7 +177,8 @@ struct `Unlink, the address` {
     #expect(record.email == nil && !record.emailProved)
     #expect(record.emailSource == nil && record.emailProofProviderID == nil)
     let created = try await CreateAccount(world.environment)(
-      CreateAccountRequest(email: ada, password: "a long secret"), world.call())
+      CreateAccountRequest(email: ada, password: "a long secret"), world.call()
+    ).grant
     #expect(created.account.account.email == ada)
   }
 

@@ -76,6 +76,12 @@ extension LinkAnswer {
   }
 }
 
+extension CreateAnswer {
+  var grant: SessionGrant {
+    get throws { if case .session(let grant) = self { grant } else { throw UnexpectedAnswer(text: "\(self)") } }
+  }
+}
+
 extension ReauthenticateAnswer {
   var grant: SessionGrant {
     get throws { if case .session(let grant) = self { grant } else { throw UnexpectedAnswer(text: "\(self)") } }

@@ -10,8 +10,10 @@ let page = "https://app.example/callback"
 
 extension World {
   /// With roads for mail and text messages, and mailed links allowed.
-  static func sending(policy edit: (inout Policy) -> Void = { _ in }) -> World {
-    World { policy in
+  static func sending(
+    store: MemoryStore = MemoryStore(), policy edit: (inout Policy) -> Void = { _ in }
+  ) -> World {
+    World(store: store) { policy in
       policy.mailEnabled = true
       policy.textMessagesEnabled = true
       policy.emailLinkEnabled = true

@@ -592,7 +592,7 @@ void   latchkey__v1__merge_conflict__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descriptors[9] =
 {
   {
     "email",
@@ -666,19 +666,58 @@ static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "continue_uri",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateRequest, continue_uri),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "locale",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "code",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateRequest, code),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__create_request__field_indices_by_name[] = {
   5,   /* field[5] = client */
+  8,   /* field[8] = code */
+  6,   /* field[6] = continue_uri */
   2,   /* field[2] = display_name */
   0,   /* field[0] = email */
   4,   /* field[4] = idempotency_key */
+  7,   /* field[7] = locale */
   1,   /* field[1] = password */
   3,   /* field[3] = photo_url */
 };
 static const ProtobufCIntRange latchkey__v1__create_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__create_request__descriptor =
 {
@@ -688,7 +727,7 @@ const ProtobufCMessageDescriptor latchkey__v1__create_request__descriptor =
   "Latchkey__V1__CreateRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__CreateRequest),
-  6,
+  9,
   latchkey__v1__create_request__field_descriptors,
   latchkey__v1__create_request__field_indices_by_name,
   1,  latchkey__v1__create_request__number_ranges,

@@ -1169,7 +1169,7 @@ const ProtobufCMessageDescriptor latchkey__v1__fetch_providers_request__descript
   (ProtobufCMessageInit) latchkey__v1__fetch_providers_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__fetch_providers_response__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__fetch_providers_response__field_descriptors[5] =
 {
   {
     "registered",
@@ -1219,8 +1219,21 @@ static const ProtobufCFieldDescriptor latchkey__v1__fetch_providers_response__fi
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "methods_mailed",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__FetchProvidersResponse, methods_mailed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__fetch_providers_response__field_indices_by_name[] = {
+  4,   /* field[4] = methods_mailed */
   3,   /* field[3] = pending */
   1,   /* field[1] = provider_ids */
   0,   /* field[0] = registered */
@@ -1229,7 +1242,7 @@ static const unsigned latchkey__v1__fetch_providers_response__field_indices_by_n
 static const ProtobufCIntRange latchkey__v1__fetch_providers_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__fetch_providers_response__descriptor =
 {
@@ -1239,7 +1252,7 @@ const ProtobufCMessageDescriptor latchkey__v1__fetch_providers_response__descrip
   "Latchkey__V1__FetchProvidersResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__FetchProvidersResponse),
-  4,
+  5,
   latchkey__v1__fetch_providers_response__field_descriptors,
   latchkey__v1__fetch_providers_response__field_indices_by_name,
   1,  latchkey__v1__fetch_providers_response__number_ranges,

@@ -47,10 +47,24 @@ struct  Latchkey__V1__CreateRequest
   char *photo_url;
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
+  /*
+   * With `verify_first`: where the link leads, with `mode`, `code` and `email` added to its query; must be allowed to
+   * this caller.
+   */
+  char *continue_uri;
+  /*
+   * BCP 47, of the mail.
+   */
+  char *locale;
+  /*
+   * From that link, with the address it was mailed to; the account is made, and its address is proved. The password is
+   * the one of this call: nothing of the first call is kept.
+   */
+  char *code;
 };
 #define LATCHKEY__V1__CREATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 typedef enum {
@@ -75,7 +89,7 @@ struct  Latchkey__V1__CreateResponse
 
 
 /*
- * With `sign_up = verify_first` the answer for a free and for an owned address.
+ * With `verify_first` the answer for a free and for an owned address, whose owner is told in the mail.
  */
 struct  Latchkey__V1__VerificationSent
 {

@@ -247,10 +247,14 @@ struct  Latchkey__V1__FetchProvidersResponse
    * what the handle holds, so that the person sees what will be linked
    */
   Latchkey__V1__PendingCredential *pending;
+  /*
+   * The handle proves too little for its bearer to be told the methods; they were mailed to the account's address.
+   */
+  protobuf_c_boolean methods_mailed;
 };
 #define LATCHKEY__V1__FETCH_PROVIDERS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__fetch_providers_response__descriptor) \
-    , 0, 0,NULL, 0,NULL, NULL }
+    , 0, 0,NULL, 0,NULL, NULL, 0 }
 
 
 struct  Latchkey__V1__PendingCredential

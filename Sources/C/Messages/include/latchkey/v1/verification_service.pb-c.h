@@ -196,7 +196,7 @@ struct  Latchkey__V1__CheckCodeResponse
 {
   ProtobufCMessage base;
   /*
-   * "signIn", "verifyEmail", "resetPassword", "changeEmail" or "revertEmail".
+   * "signIn", "signUp", "verifyEmail", "resetPassword", "changeEmail" or "revertEmail".
    */
   char *mode;
   char *email;

@@ -1,0 +1,61 @@
+import Store
+
+/// FetchProviders by a handle, where mail is sent: methods that its bearer may not be told are mailed to the account's
+/// address, once for a handle (section 7).
+package struct MailMethods: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  /// Whether any handle of this caller can come to that.
+  package func mayApply(to call: CallFacts) -> Bool {
+    environment.policy.mailEnabled && !environment.reveals(.unverified, to: call)
+  }
+
+  package func callAsFunction(_ reading: FetchProviders, _ call: CallFacts) async throws -> ProvidersAnswer {
+    let facts = try await environment.first(reading.query)
+    let answer = try reading.answer(facts)
+    guard let withheld = withheld(facts, call) else { return answer }
+    var query = reading.query
+    query.spentToken = withheld.mark
+    let throttle = environment.throttle(.sends, of: withheld.email, call: call)
+    throttle.look(into: &query)
+    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+      var answer = try reading.answer(facts)
+      guard let withheld = self.withheld(facts, call) else { return .answer(answer) }
+      answer.methodsMailed = facts.tokenSpent
+      // Who is sent too much already is not sent this, and the caller is answered all the same.
+      guard !facts.tokenSpent, let admitted = try? throttle.admit(facts, now: now) else { return .answer(answer) }
+      answer.methodsMailed = true
+      return .commit(Change(admitted.count(at: now) + mail(withheld, now)), answer)
+    }
+  }
+
+  private struct Withheld {
+    var email: String
+    var methods: [String]
+    var providerID: String
+    var expiresAt: Timestamp
+    /// Spent with the mail.
+    var mark: Digest
+  }
+
+  private func withheld(_ facts: Facts, _ call: CallFacts) -> Withheld? {
+    guard let row = facts.pending, row.purpose == .link, !environment.reveals(row.tier, to: call),
+      let state = facts.pendingAccount, let email = state.account.email, email == row.email
+    else { return nil }
+    let methods = environment.waysToComplete(row, state).methods
+    guard !methods.isEmpty else { return nil }
+    return Withheld(
+      email: email, methods: methods, providerID: row.identity.providerID, expiresAt: row.expiresAt,
+      mark: environment.cryptography.sha256(Array("methods mailed ".utf8) + row.digest.bytes))
+  }
+
+  private func mail(_ withheld: Withheld, _ now: Timestamp) -> [Write] {
+    let message = OutgoingMessage(
+      .signInMethods, to: .email(withheld.email),
+      values: ["methods": withheld.methods.joined(separator: ", "), "provider_id": withheld.providerID],
+      expiresAt: now.adding(millis: environment.policy.noticeLifetimeMillis))
+    return [.spendToken(withheld.mark, expiresAt: withheld.expiresAt), environment.enqueue(message, now: now)]
+  }
+}

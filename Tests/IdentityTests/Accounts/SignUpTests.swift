@@ -1,0 +1,124 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// CreateAccount where addresses are proved first.
+@Suite struct `Sign-up that is verified first` {
+  let world = World.sending { $0.signUp = .verifyFirst }
+
+  func create(
+    _ email: String = ada, password: String = "a long secret", page: String = page, code: String = "",
+    _ call: CallFacts? = nil, in world: World? = nil
+  ) async throws -> CreateAnswer {
+    let world = world ?? self.world
+    let request = CreateAccountRequest(
+      email: email, password: password, mail: MailOrder(continueURI: page, locale: "de"), code: code)
+    return try await CreateAccount(world.environment)(request, call ?? world.call())
+  }
+
+  /// Asks, and answers with the code in the mail.
+  func asked(_ email: String = ada) async throws -> String {
+    _ = try await create(email)
+    return try world.code(.signUp, to: email)
+  }
+
+  @Test func `the session follows the code, and the address is proved`() async throws {
+    let expiresAt = world.now.adding(millis: 6 * 3_600_000)
+    #expect(try await create() == .verificationSent(expiresAt: expiresAt))
+    #expect(world.store.contents.accounts.isEmpty && world.store.contents.sessions.isEmpty)
+    let message = try world.lastMessage()
+    #expect(message.kind == .signUp && message.locale == "de" && message.expiresAt == expiresAt)
+    let code = try world.lastCode()
+    let check = try await world.check(code)
+    #expect(check.mode == .signUp && check.email == ada)
+    let grant = try await create(password: "another secret", code: code).grant
+    let account = grant.account.account
+    #expect(grant.isNewAccount && account.emailProof == .emailLink && account.emailProvedAt == world.now)
+    #expect(account.passwordHash == "hash:another secret", "of the call with the code, whoever made the first")
+    #expect(world.store.contents.events(of: account.id) == ["ACCOUNT_CREATED"])
+  }
+
+  @Test func `check 39: an owned address gets the same answer and the same rows, and its owner a mail without a link`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    let known = try await create()
+    let message = try world.lastMessage()
+    #expect(message.kind == .signUpKnown && message.recipient == .email(ada) && message.values.isEmpty)
+    #expect(try await create("free@example.com") == known)
+    let contents = world.store.contents
+    #expect(contents.pendings.count == 2 && contents.deliveries.count == 2 && contents.accounts.count == 1)
+  }
+
+  @Test func `a code is good once, for its address, its caller and six hours`() async throws {
+    let code = try await asked()
+    await refused(.invalidCode) { try await create("eve@example.com", code: code) }
+    await refused(.invalidCode) { try await create(code: code, world.call(caller: "spiffe://test/other")) }
+    _ = try await create(code: code).grant
+    #expect(await refused(.expiredCode) { try await create(code: code) }?.field == "code")
+    let late = try await asked("late@example.com")
+    world.clock.advance(millis: 6 * 3_600_000)
+    await refused(.expiredCode) { try await create("late@example.com", code: late) }
+    await refused(.invalidCode) { try await create(code: "x") }
+  }
+
+  @Test func `a link that signs in is no code for this, and the other way round`() async throws {
+    guard case .emailLink(_, let link) = try await world.emailLink() else { return }
+    await refused(.invalidCode) { try await create(code: link) }
+    let code = try await asked()
+    await refused(.invalidCode) { try await world.signIn(.emailLink(email: ada, code: code)) }
+    await refused(.invalidCode) { try await world.reset(code) }
+  }
+
+  @Test func `asking again ends the code before`() async throws {
+    let (former, latter) = (try await asked(), try await asked())
+    await refused(.invalidCode) { try await create(code: former) }
+    _ = try await create(code: latter).grant
+  }
+
+  @Test func `an address that was taken meanwhile is refused`() async throws {
+    let code = try await asked()
+    world.store.insert(account(.proved(ada), password: true))
+    await refused(.emailAlreadyInUse) { try await create(code: code) }
+    #expect(world.store.contents.accounts.count == 1)
+  }
+
+  @Test func `a weak password and a page of nobody's are refused before anything is sent`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    for email in [ada, "free@example.com"] {
+      #expect(await refused(.weakPassword) { try await create(email, password: "seven77") }?.field == "password")
+      await refused(.redirectURINotAllowed) { try await create(email, page: "https://evil.example/") }
+    }
+    #expect(world.store.contents.deliveries.isEmpty && world.store.contents.pendings.isEmpty)
+  }
+
+  @Test func `what is asked for is limited by the network and by the address`() async throws {
+    let world = World.sending {
+      $0.signUp = .verifyFirst
+      $0.throttles[.signUpsPerNetwork].countMax = 2
+      $0.throttles[.sendsPerRecipient].countMax = 1
+    }
+    _ = try await create(in: world)
+    await refused(.tooManyAttempts) { try await create(in: world) }
+    _ = try await create("bob@example.com", in: world)
+    await refused(.tooManyAttempts) { try await create("eve@example.com", in: world) }
+  }
+
+  @Test func `fifty calls with one code make one account`() async throws {
+    let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true)) { $0.signUp = .verifyFirst }
+    _ = try await create(in: world)
+    let code = try world.lastCode()
+    let made = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<50 { group.addTask { (try? await create(code: code, in: world).grant) != nil } }
+      return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(made == 1 && world.store.contents.accounts.count == 1 && world.store.contents.sessions.count == 1)
+  }
+
+  @Test func `the same key answers the session again, though its code is used up`() async throws {
+    let code = try await asked()
+    let first = try await create(code: code, world.call(key: "k")).grant
+    #expect(try await create(code: code, world.call(key: "k")).grant.sessionID == first.sessionID)
+  }
+}
