@@ -17,8 +17,9 @@ package enum Write: Hashable, Sendable {
   /// where the version is another by now, so that no session is opened by a password, an identity or an account that
   /// was changed, unlinked or disabled since it was looked at.
   case touchAccount(id: String, version: Int64, lastSignInAt: Timestamp)
-  /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows.
-  case deleteAccount(id: String, version: Int64)
+  /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows. Its id
+  /// is never given again: every later `insertAccount` of it fails with `.conflict(.accountID)`.
+  case closeAccount(ClosedAccountRecord, version: Int64)
 
   /// Fails with `.conflict(.identity)`.
   case insertIdentity(IdentityRecord)
@@ -58,8 +59,8 @@ package enum Write: Hashable, Sendable {
   case spendPendingAttempt(Digest, version: Int64)
   /// Replaces what the row holds where it still has this version and is not completed, else `.stale`.
   case resealPending(Digest, version: Int64, sealed: [UInt8])
-  /// Removes the pending rows held for the account, but for one.
-  case deletePendings(accountID: String, except: Digest?)
+  /// Removes the pending rows held for the account, but for one, and those of a purpose that is spared.
+  case deletePendings(accountID: String, except: Digest? = nil, sparing: PendingPurpose? = nil)
   /// Removes the pending rows of one purpose for one identity, whoever asked for them; where `createdAfter` is given,
   /// only those that are younger.
   case endPendings(PendingPurpose, IdentityKey, createdAfter: Timestamp? = nil)
@@ -95,9 +96,6 @@ package enum Write: Hashable, Sendable {
   /// block must not end it.
   case resetThrottle(Digest, ThrottleKind, at: Timestamp)
 
-  /// Removes the account as `deleteAccount` does, and keeps its id from ever being given again: every later
-  /// `insertAccount` of it fails with `.conflict(.accountID)`.
-  case closeAccount(ClosedAccountRecord, version: Int64)
   /// `.stale` where a session of the account was used at this moment or later.
   case guardIdle(accountID: String, since: Timestamp)
   /// An anonymous account that was used after all: `Query.idleAnonymous` finds it again once this moment is as long

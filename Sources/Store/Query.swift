@@ -4,7 +4,7 @@ package struct Query: Hashable, Sendable {
   package var idempotency: Digest?
   /// This session, and its account as `sessionAccount`.
   package var sessionID: String?
-  /// This account; where it was closed by a merge, what is left of it as `closedAccount`.
+  /// This account; where it was removed, what is left of it as `closedAccount`.
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?

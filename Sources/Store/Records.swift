@@ -163,14 +163,16 @@ package struct SessionRecord: Hashable, Sendable {
   package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
 }
 
-/// What is left of an account that a merge closed: its id, which is never given again, and who has what it had.
+/// What is left of an account that was removed: its id, which is never given again, and where a merge closed it, who
+/// has what it had.
 package struct ClosedAccountRecord: Hashable, Sendable {
   package var id: String
+  /// Empty: nobody has.
   package var survivorID: String
   package var movedProviderIDs: [String]
   package var closedAt: Timestamp
 
-  package init(id: String, survivorID: String, movedProviderIDs: [String], closedAt: Timestamp) {
+  package init(id: String, survivorID: String = "", movedProviderIDs: [String] = [], closedAt: Timestamp) {
     self.id = id
     self.survivorID = survivorID
     self.movedProviderIDs = movedProviderIDs

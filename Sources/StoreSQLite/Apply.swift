@@ -24,7 +24,6 @@ extension Writer {
     case .updateAccount(let account): return try update(account) ? nil : .stale
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
     case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
-    case .deleteAccount(let id, let version): return try deleteAccount(id, version) ? nil : .stale
     case .insertIdentity(let identity): return try insert(identity) ? nil : .stale
     case .updateIdentity(let identity): return try update(identity) ? nil : .stale
     case .deleteIdentity(let key, let accountID): return try delete(key, of: accountID) ? nil : .stale
@@ -49,7 +48,8 @@ extension Writer {
     case .spendPendingAttempt(let digest, let version): return try spendAttempt(digest, version) ? nil : .stale
     case .resealPending(let digest, let version, let sealed):
       return try reseal(digest, version, sealed) ? nil : .stale
-    case .deletePendings(let accountID, let except): try deletePendings(of: accountID, except: except)
+    case .deletePendings(let accountID, let except, let sparing):
+      try deletePendings(of: accountID, except: except, sparing: sparing)
     case .endPendings(let purpose, let key, let createdAfter):
       try endPendings(purpose, key, createdAfter: createdAfter)
     case .enqueueDelivery(let delivery, let queueMax):

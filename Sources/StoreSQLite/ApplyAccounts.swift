@@ -49,7 +49,8 @@ extension Writer {
       .bind(at).bind(id).bind(version).runHitsRow()
   }
 
-  func deleteAccount(_ id: String, _ version: Int64) throws(Failure) -> Bool {
+  func close(_ closed: ClosedAccountRecord, _ version: Int64) throws(Failure) -> Bool {
+    let id = closed.id
     let statement = try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ? RETURNING number")
     defer { statement.reset() }
     guard try statement.bind(id).bind(version).step() else { return false }
@@ -58,15 +59,10 @@ extension Writer {
     try connection.statement("DELETE FROM factors WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM unlinks WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
-    try deletePendings(of: id, except: nil)
-    return true
-  }
-
-  func close(_ closed: ClosedAccountRecord, _ version: Int64) throws(Failure) -> Bool {
-    guard try deleteAccount(closed.id, version) else { return false }
+    try deletePendings(of: id, except: nil, sparing: nil)
     try connection.statement(
       "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES (?, ?, ?, ?)"
-    ).bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
+    ).bind(id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
       .bind(closed.closedAt).runInsert()
     return true
   }

@@ -13,7 +13,7 @@ extension Writer {
     case .insertIdentity(let identity), .updateIdentity(let identity):
       try markAddresses(of: identity.accountID)
       markWaysIn(identity.email)
-    case .guardAccount(let id, _), .deleteAccount(let id, _), .deleteIdentity(_, let id): try markAddresses(of: id)
+    case .guardAccount(let id, _), .deleteIdentity(_, let id): try markAddresses(of: id)
     case .closeAccount(let closed, _): try markAddresses(of: closed.id)
     case .touchAccount, .rememberUnlink, .forgetUnlink, .insertFactor, .insertSession, .rotateSession, .closeSession,
       .closeSessions, .closeSessionsOf, .guardSession, .insertPending, .completePending, .countPendingAttempt,

@@ -133,14 +133,14 @@ extension Writer {
     ).bind(sealed).bind(digest).bind(version).runHitsRow()
   }
 
-  func deletePendings(of accountID: String, except: Digest?) throws(Failure) {
+  func deletePendings(of accountID: String, except: Digest?, sparing: PendingPurpose?) throws(Failure) {
     _ = try removePendings(
       connection.statement(
         """
-        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2)
+        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2) AND (?3 IS NULL OR purpose <> ?3)
         RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
         """
-      ).bind(accountID).bind(except))
+      ).bind(accountID).bind(except).bind(sparing?.rawValue))
   }
 
   func endPendings(

@@ -106,17 +106,18 @@ extension Promise {
     Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
       try await fill(bench, "ann", 1)
       try await fill(bench, "bob", 2)
-      try await bench.prepare(.deleteAccount(id: "ann", version: 1))
+      try await bench.prepare(.removal(of: "ann"))
       let gone = try await bench.load { ask(&$0, bench, "ann", 1) }
-      try bench.equal(gone, Facts())
+      var nothing = Facts()
+      nothing.closedAccount = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
+      try bench.equal(gone, nothing)
       let kept = try await bench.load { ask(&$0, bench, "bob", 2) }
       for state in [kept.account, kept.identityOwner, kept.sessionAccount, kept.pendingAccount] {
         try bench.equal(state?.identities.count, 1)
         try bench.equal(state?.factors.count, 1)
         try bench.equal(state?.unlinks.count, 1)
       }
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try bench.equal(try await bench.loadAccount("ann"), AccountState(account: bench.account("ann")))
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
       try bench.equal(
         try await bench.commit(
           .insertPending(
@@ -125,7 +126,7 @@ extension Promise {
     },
     Promise("a deletion of an older version is stale") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
-      try bench.equal(try await bench.commit(.deleteAccount(id: "ann", version: 2)), .stale)
+      try bench.equal(try await bench.commit(.removal(of: "ann", version: 2)), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 1)
     },
   ]

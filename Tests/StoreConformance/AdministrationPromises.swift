@@ -17,8 +17,7 @@ extension Promise {
       for id in ["b", "d", "f"] { try await bench.prepare(.insertAccount(bench.account(id))) }
       try bench.equal(try await bench.page(after: nil, 2).map(\.account.id), ["b", "d"])
       try await bench.prepare(
-        .deleteAccount(id: "b", version: 1), .deleteAccount(id: "d", version: 1), .insertAccount(bench.account("a")),
-        .insertAccount(bench.account("e")))
+        .removal(of: "b"), .removal(of: "d"), .insertAccount(bench.account("a")), .insertAccount(bench.account("e")))
       try bench.equal(try await bench.page(after: "d", 2).map(\.account.id), ["e", "f"])
     },
     Promise("the order of ids is that of their bytes") { bench in

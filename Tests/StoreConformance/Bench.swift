@@ -128,3 +128,9 @@ extension Bench {
 extension PendingLimits {
   static let wide = PendingLimits(perAccountMax: 1000, perCallerMax: 1000, totalMax: 1000)
 }
+
+extension Write {
+  static func removal(of accountID: String, version: Int64 = 1) -> Write {
+    .closeAccount(ClosedAccountRecord(id: accountID, closedAt: Bench.noon), version: version)
+  }
+}

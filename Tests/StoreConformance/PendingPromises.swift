@@ -159,6 +159,17 @@ extension Promise {
       try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
       try bench.equal(try await bench.loadPending(bench.digest(1)), bench.pending(1, of: "bob"))
     },
+    Promise("deleting the pending rows of an account can spare a purpose") { bench in
+      var wayBack = bench.pending(2, of: "ann")
+      wayBack.purpose = .revertEmail
+      try await bench.prepare(
+        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertPending(wayBack, limits: .wide))
+      try await bench.prepare(.deletePendings(accountID: "ann", sparing: .revertEmail))
+      try bench.equal(try await bench.loadPending(bench.digest(1)), nil)
+      try bench.equal(try await bench.loadPending(bench.digest(2)), wayBack)
+      try await bench.prepare(.deletePendings(accountID: "ann"))
+      try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
+    },
     Promise("a completion is kept with what it led to, and raises the version") { bench in
       var pending = bench.pending(1, of: "ann")
       try await bench.prepare(.insertPending(pending, limits: .wide))

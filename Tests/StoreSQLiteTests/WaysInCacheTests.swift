@@ -106,7 +106,9 @@ import Testing
       email: email(&random), tier: Bool.random(using: &random) ? .verified : .unverified)
     let identity = IdentityRecord(assertion: assertion, accountID: id, linkedAt: Timestamp(millis: 0))
     switch Int.random(in: 0..<12, using: &random) {
-    case 0: return Change([.deleteAccount(id: id, version: state.account.version)])
+    case 0: return Change([
+        .closeAccount(
+          ClosedAccountRecord(id: id, closedAt: Timestamp(millis: 0)), version: state.account.version)])
     case 1...3: return Change([edited, .insertIdentity(identity)])
     case 4, 5: return Change([edited, .updateIdentity(identity)])
     case 6, 7: return Change([edited, .deleteIdentity(identity.key, accountID: id)])
@@ -123,11 +125,16 @@ import Testing
     let store = try SQLiteStore(path: folder.file)
     var random = SystemRandomNumberGenerator()
     var committed = 0
+    // The id of an account that was removed is never given again.
+    var ids = (0..<4).map { "account\($0)" }
     for _ in 0..<1000 {
-      let id = "account\(Int.random(in: 0..<4, using: &random))"
+      let place = Int.random(in: 0..<4, using: &random)
+      let id = ids[place]
       var query = Query()
       query.accountID = id
-      let state = try await store.load(query).account
+      let facts = try await store.load(query)
+      if facts.closedAccount != nil { ids[place] += "'" }
+      let state = facts.account
       let outcome = try await store.commit(change(state, id, &random), fate: Fate())
       if outcome == .committed { committed += 1 }
       let uncached = try Reader(

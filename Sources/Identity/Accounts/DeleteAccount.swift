@@ -37,7 +37,7 @@ package struct DeleteAccount: Sendable {
     let account = caller.state.account
     let writes: [Write] = [
       .guardSession(id: caller.session.id, at: now),
-      .deleteAccount(id: account.id, version: account.version),
+      .closeAccount(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version),
       environment.audit(AuditNote(.deleted, accountID: account.id), call: call, now: now),
     ]
     return Change(

@@ -157,6 +157,10 @@ extension MergeAccounts {
     writes += plan.replacedProviderIDs.map {
       .closeSessionsOf(accountID: survivorID, signInProviderID: $0, except: nil, at: now, reason: "merged")
     }
+    // Section 8: the others never showed the factors that the account has now. The one of the call stays, so that who
+    // got no answer can ask again.
+    writes.append(
+      .closeSessions(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged"))
     writes.append(.insertSession(opened.record))
     let details = ["closed_account_id": otherID, "provider_ids": plan.movedProviderIDs.joined(separator: ",")]
     writes.append(

@@ -39,7 +39,7 @@ enum IdleDecision {
     let note = AuditNote(.idleRemoved, accountID: account.id)
     return Change([
       .guardIdle(accountID: account.id, since: before),
-      .deleteAccount(id: account.id, version: account.version),
+      .closeAccount(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version),
       environment.audit(note, caller: RemoveIdleAccounts.caller, now: now),
     ])
   }

@@ -37,6 +37,9 @@ package struct UpdateAccount: Sendable {
     query.sessionID = token.sessionID
     query.email = request.email
     query.idempotency = call.idempotency?.key
+    // The new address is told of the change, whoever's it is.
+    let throttle = request.email.map { environment.throttle(.sends, of: $0, call: call) }
+    throttle?.look(into: &query)
     var facts = try await environment.first(query)
     var change = AccountChange(displayName: request.displayName, photoURL: request.photoURL, email: request.email)
     if let password = request.newPassword {
@@ -54,7 +57,9 @@ package struct UpdateAccount: Sendable {
         change, caller, emailOwner: facts.emailOwner, mayReveal: mayReveal, policy: environment.policy, now: now)
       switch decision {
       case .refuse(let failure): return .refuse(failure)
-      case .update(let update): return commit(update, caller, call, now)
+      case .update(let update):
+        let admitted = update.newEmail == nil ? nil : try throttle?.admit(facts, now: now)
+        return commit(update, caller, counting: admitted?.count(at: now) ?? [], call, now)
       }
     }
     switch settled {
@@ -68,17 +73,18 @@ package struct UpdateAccount: Sendable {
   /// After a new name the session of the call stays open: its other users would take its end for a sign-out. After a
   /// new address or password everything ends that was opened or begun before it.
   private func commit(
-    _ update: AccountUpdate, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+    _ update: AccountUpdate, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let accountID = caller.state.account.id
     let opened = environment.continueSession(caller.session, call: call, now: now)
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + update.edit.writes
+    var writes = [.guardSession(id: caller.session.id, at: now)] + counts + update.edit.writes
     if update.endsOtherSessions {
       let reason = update.isNewPassword ? "password_changed" : "email_changed"
       writes += [
         .closeSession(id: caller.session.id, at: now, reason: "continued"),
         .closeSessions(accountID: accountID, except: nil, at: now, reason: reason),
-        .deletePendings(accountID: accountID, except: nil),
+        // A thief who holds the session must not end the way back that the first owner was mailed.
+        .deletePendings(accountID: accountID, sparing: .revertEmail),
       ]
     }
     writes.append(.insertSession(opened.record))

@@ -10,7 +10,10 @@ package struct WaysIn: Hashable, Sendable {
   /// Sign-in methods in the order to offer them: what the person chose here first, then providers as they were linked.
   package private(set) var methods: [String] = []
 
-  package init(_ state: AccountState, _ policy: Policy) { self.init(state.waysIn, policy) }
+  package init(_ state: AccountState, _ policy: Policy) {
+    self.init(state.waysIn, policy)
+    if state.refusal(ofFirstFactor: WaysIn.phone) != nil { methods.removeAll { $0 == WaysIn.phone } }
+  }
 
   init(_ record: WaysInRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(WaysIn.password) }
@@ -54,6 +57,9 @@ package struct WaysIn: Hashable, Sendable {
 extension AccountState {
   /// Recovery codes stand in for a factor and are none.
   package var hasSecondFactor: Bool { factors.contains { $0.kind != .recoveryCode } }
+
+  /// Made by an administrator, and nobody could sign in to it yet (S12).
+  func isUnentered(_ policy: Policy) -> Bool { account.madeByAdministrator && WaysIn(self, policy).isEmpty }
 
   /// Nothing but its address leads to the account, by a password or a mailed link: who has the mailbox may have it
   /// (section 3.3). Who minted a custom token for it knows its old holder, and would go on letting that one in.

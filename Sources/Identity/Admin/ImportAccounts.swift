@@ -116,7 +116,8 @@ package struct ImportAccounts: Sendable {
     query.identity = row.identities.first?.key
     let facts = try await environment.load(query)
     var owners = ImportDecision.Owners(
-      account: facts.account, emailOwner: facts.emailOwner, phoneOwner: facts.phoneOwner)
+      account: facts.account, idIsClosed: facts.closedAccount != nil, emailOwner: facts.emailOwner,
+      phoneOwner: facts.phoneOwner)
     if let key = query.identity { owners.identityOwners[key] = facts.identityOwner }
     for identity in row.identities.dropFirst() {
       var query = Query()

@@ -20,6 +20,8 @@ struct ImportDecision: Sendable {
   /// What is stored under the names of a row.
   struct Owners: Hashable, Sendable {
     var account: AccountState?
+    /// The row's id was an account's that was removed.
+    var idIsClosed = false
     var emailOwner: AccountState?
     var phoneOwner: AccountState?
     /// Of its identities, those that somebody has.
@@ -28,6 +30,9 @@ struct ImportDecision: Sendable {
 
   func decide(_ owners: Owners) -> Outcome {
     if let failure = shape { return .refuse(failure) }
+    if owners.idIsClosed {
+      return .refuse(Failure(.invalidField, field: "account_id", hint: "The account of this id was removed."))
+    }
     if let there = there(owners) { return isSaid(by: there) ? .unchanged : .refuse(taken(there, owners)) }
     if owners.emailOwner != nil {
       return .refuse(Failure(.emailAlreadyInUse, field: "email", hint: "Another account has this address."))

@@ -33,8 +33,8 @@ package struct LookupAccount: Reading {
     case .identity: facts.identityOwner
     }
     guard let found else {
-      let merged = facts.closedAccount.map { ["merged_into": $0.survivorID] }
-      throw Failure(.accountNotFound, metadata: merged ?? [:])
+      let survivorID = facts.closedAccount?.survivorID ?? ""
+      throw Failure(.accountNotFound, metadata: survivorID.isEmpty ? [:] : ["merged_into": survivorID])
     }
     return found
   }

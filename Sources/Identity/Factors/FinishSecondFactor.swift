@@ -31,7 +31,8 @@ package struct FinishSecondFactor: Sendable {
     _ request: FinishSecondFactorRequest, _ call: CallFacts
   ) async throws -> FinishSecondFactorAnswer {
     try call.requireBinding(environment.policy)
-    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    let guesses = environment.throttle(.codeFailures, of: request.handle, call: call)
+    if let record = try await environment.recorded(call, guesses) { return try await repeated(record, call) }
     let (query, throttle, userInfo) = try await prepare(request, call)
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
       try decide(request, throttle, facts, call, now)
@@ -135,7 +136,8 @@ extension FinishSecondFactor {
     _ request: FinishSecondFactorRequest, _ throttle: Throttle, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<Ended> {
     let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
-    guard let factor = owner.factors.first(where: { $0.id == request.factorID }) else {
+    let offered = owner.factorsToOffer(behind: held.firstFactor)
+    guard let factor = offered.first(where: { $0.id == request.factorID }) else {
       return .refuse(.noSuchFactor)
     }
     let admitted = try throttle.admit(facts, now: now)

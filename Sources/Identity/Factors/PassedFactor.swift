@@ -68,6 +68,12 @@ extension AccountState {
     session.secondFactorID.flatMap { id in factors.first { $0.id == id } }
   }
 
+  /// What may follow that first factor: behind a code to a telephone no other one, since whoever has taken the number
+  /// over gets both (check 89).
+  func factorsToOffer(behind first: FirstFactor) -> [FactorRecord] {
+    first == .phone ? factorsToOffer.filter { $0.kind != .phone } : factorsToOffer
+  }
+
   /// In the order they were enrolled, recovery codes last.
   package var factorsToOffer: [FactorRecord] {
     factors.filter { $0.kind != .recoveryCode } + factors.filter { $0.kind == .recoveryCode }

@@ -18,14 +18,16 @@ package struct StartSecondFactor: Sendable {
     query.pending = try environment.pendingDigest(handle)
     var facts = try await environment.first(query)
     var throttle: Throttle?
-    if let number = facts.pendingAccount?.factors.first(where: { $0.id == factorID })?.phoneNumber {
-      throttle = environment.throttle(.sends, of: number, call: call)
+    if let row = facts.pending {
+      // By the account and not by the number, to which strangers can have codes sent until there are no more for it.
+      throttle = environment.throttle(.sends, of: row.accountID, call: call)
       throttle?.look(into: &query)
       facts = try await environment.load(query)
     }
     return try await environment.decideAndCommit(query, facts, call: call) { [throttle] facts, now in
       let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
-      guard let factor = owner.factors.first(where: { $0.id == factorID }) else { return .refuse(.noSuchFactor) }
+      let offered = owner.factorsToOffer(behind: held.firstFactor)
+      guard let factor = offered.first(where: { $0.id == factorID }) else { return .refuse(.noSuchFactor) }
       guard factor.kind == .phone, let number = factor.phoneNumber else {
         return .answer(StartedFactor(verificationID: "", expiresAt: row.expiresAt))
       }

@@ -79,6 +79,7 @@ extension Environment {
   /// S8: where the account holds another subject of the same provider, neither that provider nor the mailbox tells the
   /// old holder from the new one.
   func waysToComplete(_ row: PendingRecord, _ state: AccountState) -> WaysIn {
+    if row.purpose == .link, state.isUnentered(policy) { return WaysIn(mailedLinkUnder: policy) }
     let waysIn = WaysIn(state, policy)
     let providerID = row.identity.providerID
     guard row.purpose == .link, state.identity(of: providerID) != nil else { return waysIn }

@@ -13,21 +13,26 @@ package struct Link: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     query.idempotency = call.idempotency?.key
+    let throttle = throttle(request.credential, call)
+    throttle?.look(into: &query)
     let facts = try await environment.first(query)
     let caller = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
+    let admitted = try throttle?.admit(facts, now: environment.clock.now())
 
-    let verified: VerifiedLink
+    var verified: VerifiedLink
     switch try await verify(request.credential, for: caller, call) {
     case .completed(let sessionID): return try await completed(sessionID, for: caller, call)
     case .verified(let proof): verified = proof
     }
+    verified.admitted = admitted
     query.identity = verified.assertion?.identity
     if let identity = query.identity, identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
     query.email = verified.email
     query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
     query.pending = verified.heldIn
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let settled = try await environment.settle(query, try await environment.load(query), call: call) {
+      [verified] facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
@@ -51,6 +56,12 @@ package struct Link: Sendable {
       grant.tokens = verified.tokens
       return .session(grant, alreadyLinked: false)
     }
+  }
+
+  /// Anybody can name any address for a new password, as for a new account.
+  private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
+    guard case .password = credential else { return nil }
+    return environment.throttle(.signUps, call: call)
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {

@@ -32,7 +32,9 @@ extension Link {
       caller: caller, identityOwner: facts.identityOwner ?? facts.phoneOwner, emailOwner: facts.emailOwner,
       heldSince: row?.createdAt, factorPassed: verified.passed != nil)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
-    case .refuse(let failure): return refuse(failure, row, verified)
+    case .refuse(let failure):
+      let counts = failure.reason == .emailAlreadyInUse ? verified.admitted?.count(at: now) ?? [] : []
+      return refuse(failure, row, verified, counting: counts)
     case .alreadyLinked: return alreadyLinked(verified, caller, call, now)
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
@@ -41,10 +43,12 @@ extension Link {
     }
   }
 
-  private func refuse(_ failure: Failure, _ row: PendingRecord?, _ verified: VerifiedLink) -> Step<Result> {
+  private func refuse(
+    _ failure: Failure, _ row: PendingRecord?, _ verified: VerifiedLink, counting counts: [Write] = []
+  ) -> Step<Result> {
     let rows = [row, verified.passed?.row].compactMap(\.self)
-    guard !rows.isEmpty else { return .refuse(failure) }
-    return .refuse(failure, writing: Change(rows.map { .countPendingAttempt($0.digest) }))
+    let writes = rows.map { .countPendingAttempt($0.digest) } + counts
+    return .refuse(failure, writing: writes.isEmpty ? nil : Change(writes))
   }
 
   private func alreadyLinked(

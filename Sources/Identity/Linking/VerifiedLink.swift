@@ -12,6 +12,8 @@ struct VerifiedLink: Sendable {
   var passed: PassedFactor?
   /// The code that proves the assertion.
   var code: ProvedCode?
+  /// By what a refusal is counted that tells of an address whose owner the caller has not proved to be.
+  var admitted: AdmittedAttempt?
 
   var assertion: Assertion? { if case .assertion(let assertion) = proof { assertion } else { nil } }
 

@@ -9,8 +9,8 @@ extension Environment {
     var pending = hold(held, purpose: .secondFactor, accountID: state.account.id, call: call, now: now)
     pending.record.attemptsLeft = min(policy.pendingAttemptsMax, policy.factorCodeAttemptsMax)
     let required = SecondFactorRequired(
-      handle: pending.handle, factors: state.factorsToOffer, expiresAt: pending.record.expiresAt, userInfo: userInfo,
-      tokens: tokens)
+      handle: pending.handle, factors: state.factorsToOffer(behind: held.firstFactor),
+      expiresAt: pending.record.expiresAt, userInfo: userInfo, tokens: tokens)
     return (.insertPending(pending.record, limits: policy.pendingLimits), required)
   }
 }

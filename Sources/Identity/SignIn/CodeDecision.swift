@@ -38,7 +38,7 @@ struct CodeDecision: Sendable {
   /// Reclaim; S12, for nobody could sign in before; else claim or conflict, as in S6b.
   private func meetUnproved(_ owner: AccountState) -> SignInDecision {
     let ways = WaysIn(owner, policy)
-    if owner.account.madeByAdministrator, ways.isEmpty { return signIn(owner) }
+    if owner.isUnentered(policy) { return signIn(owner) }
     let takeover = Takeover(assertion: assertion, policy: policy, now: now)
     if owner.holdsOnlyAddress, policy.reclaim != .refuse { return .open(takeover.reclaim(owner)) }
     if claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }

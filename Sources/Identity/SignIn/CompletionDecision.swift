@@ -51,7 +51,7 @@ struct CompletionDecision: Sendable {
     if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))
     }
-    if case .code(let proof) = way, !owner.proves(proof.identity), !owner.hasSecondFactor {
+    if case .code(let proof) = way, !owner.proves(proof.identity), !owner.hasSecondFactor, !owner.isUnentered(policy) {
       // The mailbox's holder, and an account that never proved it: the one way of a completion to take over.
       let takeover = Takeover(assertion: proof, policy: policy, now: now, completing: row.digest)
       return .open(takeover.reclaim(owner, linking: held.assertion))
@@ -78,10 +78,10 @@ struct CompletionDecision: Sendable {
   }
 
   /// An e-mail link on an account that never proved the address: by reclaim, or behind its second factor, which then
-  /// guards everything.
+  /// guards everything, or because nobody could sign in to it before (S12).
   private func mayTakeOver(_ owner: AccountState, _ proof: Assertion) -> Bool {
     proof.identity.providerID == WaysIn.emailLink && owner.account.email == proof.identity.subject
-      && (owner.hasSecondFactor || (owner.holdsOnlyAddress && policy.reclaim != .refuse))
+      && (owner.hasSecondFactor || owner.isUnentered(policy) || (owner.holdsOnlyAddress && policy.reclaim != .refuse))
   }
 
   private var otherAccount: Failure { PendingTable.mismatch("held for another account than the credential proves") }

@@ -28,8 +28,8 @@ enum CredentialDecision {
     return .open(create(account, by: .anonymous, now: now))
   }
 
-  /// The token names the account; an unknown one is created under that name, but never a second time under that of an
-  /// account which a merge closed.
+  /// The token names the account; an unknown one is created under that name, but never a second time: an id
+  /// whose account was removed is nobody's for ever.
   static func decide(
     _ token: CustomToken, _ facts: Facts, existingOnly: Bool, passedFor: String? = nil, now: Timestamp
   ) -> SignInDecision {

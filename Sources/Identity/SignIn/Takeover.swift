@@ -36,17 +36,32 @@ struct Takeover: Sendable {
   /// account's data, of which nothing moves.
   /// - Parameter opening: of the new account that has the address from now on.
   func claim(from owner: AccountState, opening: Opening) -> Opening {
+    let detached = DetachedAddress(from: owner, provedBy: providerID, sparing: completing, now: now)
+    var opening = opening
+    opening.writes = detached.writes + opening.writes
+    opening.detached = detached.state
+    opening.notes.append(detached.note)
+    return opening
+  }
+}
+
+/// What taking an address from an account that never proved it does to that account.
+struct DetachedAddress: Sendable {
+  var writes: [Write]
+  /// The account without it.
+  var state: AccountState
+  var note: AuditNote
+
+  init(from owner: AccountState, provedBy providerID: String, sparing row: Digest? = nil, now: Timestamp) {
     var edit = AccountEdit(owner)
     edit.detachAddress()
     let id = owner.account.id
     let sessionsOver = [WaysIn.password, WaysIn.emailLink].map {
       Write.closeSessionsOf(accountID: id, signInProviderID: $0, except: nil, at: now, reason: "address claimed")
     }
-    var opening = opening
-    opening.writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: completing)] + opening.writes
-    opening.detached = edit.state
-    opening.notes.append(AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID]))
-    return opening
+    writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: row)]
+    state = edit.state
+    note = AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID])
   }
 }
 

@@ -110,14 +110,24 @@ package struct ConfirmEmail: Sendable {
       let code = try open(facts, call, now)
       switch EmailDecision.revert(code, facts.pendingAccount, owner: facts.emailOwner, now: now) {
       case .refuse(let failure): return .refuse(failure)
-      case .edit(let edit): return .commit(revert(code, edit, call, now), code.row.email ?? "")
+      case .edit(let edit):
+        return .commit(revert(code, edit, squatter: facts.emailOwner, call, now), code.row.email ?? "")
       }
     }
     return EmailConfirmed(email: email)
   }
 
-  private func revert(_ code: OpenedCode, _ edit: AccountEdit, _ call: CallFacts, _ now: Timestamp) -> Change {
+  private func revert(
+    _ code: OpenedCode, _ edit: AccountEdit, squatter: AccountState?, _ call: CallFacts, _ now: Timestamp
+  ) -> Change {
     let account = edit.before
+    // First, since the address is unique.
+    var detached: [Write] = []
+    if let squatter, squatter.account.id != account.id, let email = code.row.email {
+      let taken = DetachedAddress(from: squatter, provedBy: WaysIn.emailLink, now: now)
+      detached = taken.writes + [environment.audit(taken.note, call: call, now: now)]
+      detached += environment.notices(ofDetached: email, from: taken.state, now: now)
+    }
     let others = account.emailProved ? [account.email].compactMap(\.self) : []
     // The ways back that were mailed for later changes are the thief's; an earlier one may be the first owner's.
     let writes: [Write] =
@@ -127,6 +137,6 @@ package struct ConfirmEmail: Sendable {
         .endPendings(.changeEmail, .addressOf(account.id)),
         environment.audit(AuditNote(.emailReverted, accountID: account.id), call: call, now: now),
       ]
-    return Change(writes + environment.notices(.emailChanged, to: edit.state, others: others, now: now))
+    return Change(detached + writes + environment.notices(.emailChanged, to: edit.state, others: others, now: now))
   }
 }

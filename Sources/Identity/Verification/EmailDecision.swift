@@ -35,7 +35,8 @@ enum EmailDecision {
   static func revert(_ code: OpenedCode, _ state: AccountState?, owner: AccountState?, now: Timestamp) -> Outcome {
     guard let state, let email = code.row.email else { return .refuse(addressMoved) }
     if state.account.disabled { return .refuse(.userIsDisabled) }
-    if let owner, owner.account.id != state.account.id { return .refuse(.addressIsTaken) }
+    // One that nobody proved is detached: a thief could take the address that he set free by merely naming it.
+    if let owner, owner.account.id != state.account.id, owner.account.emailProved { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(state)
     edit.changeAddress(to: email, now: now)
     edit.dropWaysIn(addedSince: code.row.createdAt)

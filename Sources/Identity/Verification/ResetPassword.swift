@@ -48,7 +48,7 @@ package struct ResetPassword: Sendable {
     var writes: [Write] = [code.spend(for: id, now: now)] + edit.writes
     writes.append(.closeSessions(accountID: id, except: nil, at: now, reason: "password_reset"))
     writes.append(
-      isReclaim ? .deletePendings(accountID: id, except: nil) : .endPendings(.changeEmail, .addressOf(id)))
+      isReclaim ? .deletePendings(accountID: id) : .endPendings(.changeEmail, .addressOf(id)))
     if isReclaim {
       writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: details), call: call, now: now))
     }
@@ -81,7 +81,7 @@ enum ResetDecision: Hashable, Sendable {
         Failure(
           .requiresSecondFactor, field: "code", hint: "Sign in by a mailed link and the account's second factor."))
     }
-    if account.madeByAdministrator, WaysIn(state, policy).isEmpty {
+    if state.isUnentered(policy) {
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: [], isReclaim: false)
     }

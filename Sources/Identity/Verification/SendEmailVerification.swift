@@ -73,7 +73,7 @@ package struct SendEmailChange: Sendable {
       return Failure(.invalidField, field: "new_email", hint: "It is the account's address already.")
     }
     do {
-      try SessionCheck.requireRecentLogin(caller, maxAgeMillis: policy.recentLoginMillis, policy: policy, now: now)
+      try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
       return nil
     } catch {

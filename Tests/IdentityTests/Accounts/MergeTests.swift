@@ -238,7 +238,7 @@ struct `Merge, conflicts` {
     let left = world.store.contents
     #expect(left.sessions[byGoogle.sessionID]?.closedReason == "merged")
     #expect(left.sessions[survivor.sessionID]?.closedReason == "merged")
-    #expect(left.sessions[byCorp.sessionID]?.closedAt == nil)
+    #expect(left.sessions[byCorp.sessionID]?.closedReason == "merged")
   }
 
   @Test func `more than five factors are a conflict, and either side's stay`() async throws {

@@ -145,6 +145,10 @@ struct `A row of an import meets what is there` {
     }
   }
 
+  @Test func `the id of an account that was removed is refused, not tried again for ever`() {
+    #expect(refusal(fullRow(), owners { $0.idIsClosed = true })?.field == "account_id")
+  }
+
   @Test func `an account exactly as it says is unchanged`() { #expect(decide(fullRow(), all) == .unchanged) }
 
   @Test func `a row without an id knows its account by the other names`() {

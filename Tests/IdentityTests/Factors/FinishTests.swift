@@ -200,6 +200,32 @@ struct `Finishing with a second factor` {
     #expect(account().refusal(ofFirstFactor: phone) == nil)
   }
 
+  @Test func `check 89: behind a code to a telephone no telephone is offered, nor taken`() async throws {
+    let world = World.sending()
+    world.insertPerson([.totp, .phone]) { $0.phoneNumber = number }
+    let required = try await world.signIn(world.phoneCode()).required
+    #expect(required.factors.map(\.kind) == [.totp])
+    await refused(.secondFactorNotFound) { try await world.start(required, "factor-phone") }
+    await refused(.secondFactorNotFound) { try await world.finish(required, "factor-phone", "123456") }
+    _ = try await world.finish(required)
+    let byPassword = try await world.signIn(rightPassword).required
+    #expect(byPassword.factors.map(\.kind) == [.totp, .phone])
+  }
+
+  @Test func `check 105: codes that strangers have sent to a number do not keep its owner from a second factor`()
+    async throws
+  {
+    let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 2 }
+    world.insertPerson([.phone])
+    let send = SendPhoneCode(world.environment)
+    for _ in 0..<2 { _ = try await send(SendPhoneCodeRequest(phoneNumber: adasNumber), world.call()) }
+    await refused(.tooManyAttempts) { try await send(SendPhoneCodeRequest(phoneNumber: adasNumber), world.call()) }
+    let required = try await world.signIn(rightPassword).required
+    _ = try await world.start(required, "factor-phone")
+    _ = try await world.start(required, "factor-phone")
+    await refused(.tooManyAttempts) { try await world.start(required, "factor-phone") }
+  }
+
   // MARK: who may
 
   @Test func `another caller, browser or purpose is refused in the words for an unknown handle`() async throws {
@@ -232,7 +258,7 @@ struct `Finishing with a second factor` {
 
   @Test func `a deleted account takes its rows along`() async throws {
     let required = try await waiting()
-    world.store.edit { _ = $0.carryOut(Change([.deleteAccount(id: "account-y", version: 1)])) }
+    world.store.edit { _ = $0.carryOut(Change([.removal(of: "account-y")])) }
     await refused(.pendingCredentialMismatch) { try await world.finish(required) }
   }
 }

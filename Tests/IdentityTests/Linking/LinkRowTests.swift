@@ -122,7 +122,17 @@ struct `Link, the rows` {
     await refused(.emailAlreadyInUse) {
       try await world.link(.password(email: other, password: "a long secret"), session)
     }
-    #expect(world.store.contents == before)
+    #expect(world.store.contents.uncounted == before)
+  }
+
+  @Test func `check 36: addresses that are tried out by linking a password are counted as sign-ups`() async throws {
+    let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
+    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    let guest = try await world.signIn(.anonymous).grant
+    let taken = Credential.password(email: other, password: "a long secret")
+    for _ in 0..<2 { await refused(.emailAlreadyInUse) { try await world.link(taken, guest) } }
+    await refused(.tooManyAttempts) { try await world.link(taken, guest) }
+    _ = try await world.link(google(email: nil), guest).grant
   }
 
   @Test func `L8 a second password is refused`() async throws {

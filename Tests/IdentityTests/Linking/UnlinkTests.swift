@@ -46,6 +46,13 @@ struct `Unlink, every one` {
     _ = try await world.unlink("google.com", session)
   }
 
+  @Test func `check 89: a telephone that is the only second factor is no way in`() async throws {
+    world.store.insert(
+      account(.proved(ada), phone: "+15550100", identities: [google()], factors: [.phone]))
+    let session = try world.session(of: "account-y", secondFactor: "phone")
+    await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
+  }
+
   @Test func `check 77: a password is no way in where passwords are not enabled`() async throws {
     let world = World { $0.passwordEnabled = false }
     world.store.insert(account(.proved(ada), password: true, identities: [google()]))

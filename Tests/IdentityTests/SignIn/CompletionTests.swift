@@ -248,8 +248,26 @@ struct `A held credential` {
     try await refusedCompletion(.userDisabled, counts: true, handle) {
       try await world.signIn(rightPassword, pendingToken: handle)
     }
-    world.store.edit { _ = $0.carryOut(Change([.deleteAccount(id: "account-y", version: 1)])) }
+    world.store.edit { _ = $0.carryOut(Change([.removal(of: "account-y")])) }
     await refused(.pendingCredentialMismatch) { try await world.signIn(corp(), pendingToken: handle) }
+  }
+
+  @Test(arguments: [Policy.Reclaim.authoritative, .refuse])
+  func `S12 a mailed link completes at an account that nobody could enter yet, and keeps what it was given`(
+    _ reclaim: Policy.Reclaim
+  ) async throws {
+    let world = World.sending { $0.reclaim = reclaim }
+    world.store.insert(
+      account(.unproved(ada), madeByAdministrator: true) { $0.customClaimsJSON = #"{"role":"editor"}"# })
+    let exists = try await world.signIn(corp(tier: .unverified)).exists
+    #expect(exists.methods.isEmpty)
+    let reading = try FetchProviders(
+      world.environment, .pendingToken(exists.handle), world.call(mayFetchByEmail: true))
+    #expect(try await world.environment.read(reading).methods == ["emailLink"])
+    _ = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    let state = try #require(world.store.state("account-y"))
+    #expect(state.account.emailProof == .emailLink && state.account.customClaimsJSON == #"{"role":"editor"}"#)
+    #expect(state.identities.map(\.key) == [corp().identity])
   }
 
   @Test func `check 21: a provider that was disabled meanwhile is not linked`() async throws {

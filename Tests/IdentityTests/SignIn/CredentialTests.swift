@@ -125,6 +125,13 @@ struct `SignIn, the other credentials` {
     #expect(world.store.contents.events(of: "customer:1") == ["ACCOUNT_CREATED"])
   }
 
+  @Test func `the id of a removed account is never given again`() async throws {
+    let session = try await world.signIn(try custom("customer:1")).grant
+    try await DeleteAccount(world.environment)(idToken: session.idToken, world.call())
+    await refused(.accountNotFound) { try await world.signIn(try custom("customer:1")) }
+    #expect(world.store.contents.closedAccounts["customer:1"]?.survivorID == "")
+  }
+
   @Test func `the claims of a custom token are the session's, through each refresh`() async throws {
     let grant = try await world.signIn(try custom("customer:1", claims: #"{"plan":"gold"}"#)).grant
     #expect(try world.claims(grant).sessionClaimsJSON == #"{"plan":"gold"}"#)

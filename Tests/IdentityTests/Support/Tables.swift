@@ -138,7 +138,7 @@ extension Tables {
   /// nil: done.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .deleteAccount: accountWrite(write)
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount: accountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor:
       identityWrite(write)
@@ -171,14 +171,6 @@ extension Tables {
     case .touchAccount(let id, let version, let lastSignInAt):
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.lastSignInAt = lastSignInAt
-    case .deleteAccount(let id, let version):
-      guard accounts[id]?.version == version else { return .stale }
-      accounts[id] = nil
-      identities = identities.filter { $0.value.accountID != id }
-      factors.removeAll { $0.accountID == id }
-      unlinks.removeAll { $0.accountID == id }
-      sessions = sessions.filter { $0.value.accountID != id }
-      pendings = pendings.filter { $0.value.accountID != id }
     default: return nil
     }
     return nil
@@ -187,8 +179,15 @@ extension Tables {
   private mutating func endingWrite(_ write: Write) -> Outcome? {
     switch write {
     case .closeAccount(let closed, let version):
-      if let failed = accountWrite(.deleteAccount(id: closed.id, version: version)) { return failed }
-      closedAccounts[closed.id] = closed
+      let id = closed.id
+      guard accounts[id]?.version == version else { return .stale }
+      accounts[id] = nil
+      identities = identities.filter { $0.value.accountID != id }
+      factors.removeAll { $0.accountID == id }
+      unlinks.removeAll { $0.accountID == id }
+      sessions = sessions.filter { $0.value.accountID != id }
+      pendings = pendings.filter { $0.value.accountID != id }
+      closedAccounts[id] = closed
     case .guardIdle(let accountID, let since):
       if sessions.values.contains(where: { $0.accountID == accountID && $0.lastUsedAt >= since }) { return .stale }
     case .noteIdle(let accountID, let since): idleSince[accountID] = since
@@ -301,8 +300,10 @@ extension Tables {
       guard let row = pendings[digest], row.version == version, row.completedAt == nil else { return .stale }
       pendings[digest]?.sealed = sealed
       pendings[digest]?.version += 1
-    case .deletePendings(let accountID, let except):
-      pendings = pendings.filter { $0.value.accountID != accountID || $0.key == except }
+    case .deletePendings(let accountID, let except, let spared):
+      pendings = pendings.filter {
+        $0.value.accountID != accountID || $0.key == except || $0.value.purpose == spared
+      }
     case .endPendings(let purpose, let key, let createdAfter):
       pendings = pendings.filter {
         let row = $0.value
@@ -384,5 +385,11 @@ extension Tables {
     spent = spent.filter { now < $0.value }
     deliveries.removeAll { $0.keptUntil.map { $0 <= now } ?? false }
     return before - pendings.count - idempotency.count - spent.count - deliveries.count
+  }
+}
+
+extension Write {
+  static func removal(of accountID: String) -> Write {
+    .closeAccount(ClosedAccountRecord(id: accountID, closedAt: beginning), version: 1)
   }
 }

@@ -105,6 +105,41 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
+  @Test func `a thief who sets a new password leaves the way back, which takes the password away again`() async throws {
+    let (thief, back) = try await changed()
+    world.clock.advance(millis: 1)
+    let update = UpdateAccountRequest(idToken: thief.idToken, newPassword: "the thief's own")
+    _ = try await UpdateAccount(world.environment)(update, world.call())
+    _ = try await world.confirm(back)
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.email == ada && stored.passwordHash == nil)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+  }
+
+  @Test func `whoever only named the address that was set free does not keep the owner from it`() async throws {
+    let back = try await changed().wayBack
+    world.store.insert(account(id: "squatter", .unproved(ada), password: true, identities: [corp(email: nil)]))
+    let squatter = try world.session(of: "squatter")
+    let planted = world.hold(google("g-9"), for: "squatter")
+    _ = try await world.confirm(back)
+    #expect(world.store.state("account-y")?.account.email == ada)
+    let detached = try #require(world.store.state("squatter"))
+    #expect(detached.account.email == nil && detached.account.passwordHash == nil && detached.identities.count == 1)
+    #expect(try world.row(planted) == nil)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+    #expect(world.store.contents.events(of: "squatter") == ["ADDRESS_DETACHED"])
+  }
+
+  @Test func `the window of a change of address is its own where it has one`() async throws {
+    let world = World.sending { $0.recentLoginWindowsMillis[.changeEmail] = 60_000 }
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: 59_999)
+    _ = try await world.emailChange(to: new, session)
+    world.clock.advance(millis: 1)
+    await refused(.requiresRecentLogin) { try await world.emailChange(to: new, session) }
+  }
+
   @Test func `the way back ends after three days, and never takes an address that somebody has by now`() async throws {
     let back = try await changed().wayBack
     world.store.insert(account(id: "other", .proved(ada)))
