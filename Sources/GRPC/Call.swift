@@ -22,13 +22,19 @@ package struct Call {
   package let head: RequestHead
   private var framing: Framing
   private let streams: Bool
+  private let takesOne: Bool
+  /// Of a unary call: nobody has them yet.
   private var messages: [Message] = []
+  /// Messages of a streaming call.
+  private var handedOut = 0
   private var over = false
 
-  /// `streams`: the client may send any number of messages.
-  package init(head: RequestHead, messageBytesMax: Int, streams: Bool) {
+  /// - Parameter streams: messages are handed out as they come, before the end of the request.
+  /// - Parameter takesOne: the client sends one message and no other number, as it does in every unary call.
+  package init(head: RequestHead, messageBytesMax: Int, streams: Bool, takesOne: Bool = false) {
     self.head = head
     self.streams = streams
+    self.takesOne = takesOne || !streams
     framing = Framing(bytesMax: messageBytesMax)
   }
 
@@ -39,33 +45,35 @@ package struct Call {
       over = true
       return .ready(message)
     }
-    if let refusal = framing.append(bytes, into: &messages) {
-      over = true
-      return .refuse(refusal)
-    }
-    if ended, framing.isInsideMessage {
-      over = true
-      return .refuse(Refusal(.internal, "the request ends inside a message"))
-    }
+    if let refusal = framing.append(bytes, into: &messages) { return refuse(refusal) }
+    if ended, framing.isInsideMessage { return refuse(Refusal(.internal, "the request ends inside a message")) }
     over = ended
+    // The status document has UNIMPLEMENTED for any other number of messages than one, where a client sends one.
+    let count = handedOut + messages.count
+    if takesOne, count > 1 { return refuse(Refusal(.unimplemented, "the call takes one message, and a second came")) }
+    if takesOne, ended, count == 0 {
+      return refuse(Refusal(.unimplemented, "the call takes one message, and none came"))
+    }
     guard !streams else {
+      handedOut = count
       defer { messages = [] }
       return messages.isEmpty && !ended ? .wait : .messages(messages, last: ended)
     }
-    // The status document has UNIMPLEMENTED for a unary call with any other number of messages than one.
-    if messages.count > 1 {
-      over = true
-      return .refuse(Refusal(.unimplemented, "a unary call takes one message, and a second came"))
-    }
-    guard ended else { return .wait }
-    guard let message = messages.popLast() else {
-      return .refuse(Refusal(.unimplemented, "a unary call takes one message, and none came"))
-    }
+    guard ended, let message = messages.popLast() else { return .wait }
     return .ready(message)
   }
 
-  /// Bytes held for messages that are not whole: they are bounded by the method's limit.
-  package var bufferedBytes: Int { framing.bufferedBytes }
+  /// Nothing more is heard, and nothing is kept of what was.
+  private mutating func refuse(_ refusal: Refusal) -> Step {
+    over = true
+    messages = []
+    framing.drop()
+    return .refuse(refusal)
+  }
+
+  /// Bytes held of messages that nobody was handed: of one that is not whole, and of a unary call's whole one until the
+  /// client has ended the request. The method's limit bounds each.
+  package var bufferedBytes: Int { messages.reduce(framing.bufferedBytes) { $0 + $1.bytes.count } }
 }
 
 /// A whole message inside the bytes it came in.

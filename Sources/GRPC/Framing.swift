@@ -10,6 +10,8 @@ struct Framing {
   var isInsideMessage: Bool { !buffer.isEmpty }
   var bufferedBytes: Int { buffer.count }
 
+  mutating func drop() { buffer = [] }
+
   /// The bytes as the one message that a usual unary call is, without a list; nil: they are anything else.
   func only(_ bytes: [UInt8]) -> Message? {
     guard buffer.isEmpty, bytes.count >= Framing.headBytes else { return nil }

@@ -19,6 +19,10 @@ package struct Status: Hashable, Sendable {
     package static let unauthenticated = Code(rawValue: 16)
   }
 
+  /// Of `grpc-message`, before it is encoded: a text may quote what came from outside, and a header block of more than
+  /// 64 KiB does not leave at all.
+  package static let messageBytesMax = 1_024
+
   package var code: Code
   package var message: String
   /// A packed google.rpc.Status whose code and message equal these; empty: none.
@@ -36,10 +40,21 @@ package struct Status: Hashable, Sendable {
   /// The trailers of the call, in the order every answer has.
   package var fields: [(name: String, value: [UInt8])] {
     var fields = [(name: "grpc-status", value: Array(String(code.rawValue).utf8))]
-    if !message.isEmpty { fields.append(("grpc-message", Status.percentEncoded(message))) }
+    if !message.isEmpty {
+      fields.append(("grpc-message", Status.percentEncoded(Status.cut(message, bytesMax: Status.messageBytesMax))))
+    }
     if !details.isEmpty { fields.append(("grpc-status-details-bin", Base64.encode(details))) }
     if let pushbackMillis { fields.append(("grpc-retry-pushback-ms", Array(String(pushbackMillis).utf8))) }
     return fields
+  }
+
+  /// The beginning of a text. Counted in bytes and not in Characters, of which one may have any number of marks; no
+  /// scalar is cut in two.
+  package static func cut(_ text: String, bytesMax: Int) -> String {
+    guard text.utf8.count > bytesMax else { return text }
+    var end = text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    return String(text.unicodeScalars[..<end])
   }
 
   /// Bytes 0x20-0x24 and 0x26-0x7E stay as they are; all others become %XX.

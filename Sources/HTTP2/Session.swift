@@ -145,7 +145,7 @@ internal import CNghttp2
   }
 
   package func send(_ stream: Stream, _ message: [UInt8]) {
-    guard !stream.isClosed else { return }
+    guard !stream.isClosed, !stream.finished else { return }
     queue(message, on: stream)
     resume(stream)
   }
@@ -168,6 +168,8 @@ internal import CNghttp2
     guard !stream.isClosed else { return }
     stream.answered = true
     stream.finished = true
+    // At once and not when the reset has left: until then it would be counted as left untaken again and again.
+    sink.took(stream.dropUnsent())
     submitted(
       unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue))
   }

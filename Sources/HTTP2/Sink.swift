@@ -109,6 +109,7 @@ internal import CNghttp2
   /// What was submitted waits until the client takes it.
   func queued(_ bytes: Int) { unsentBytes += bytes }
 
+  /// They wait no more.
   func took(_ bytes: Int) { unsentBytes -= bytes }
 
   func leftUntaken() {
@@ -259,6 +260,16 @@ internal import CNghttp2
     }
   }
 
+  /// A header block that nghttp2 finds too large to send: it drops the frame in silence, and the client would wait for
+  /// ever.
+  func dropped(_ frame: UnsafePointer<nghttp2_frame>, _ why: Int32) {
+    let header = unsafe frame.pointee.hd
+    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, why == NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue else { return }
+    submitted(
+      unsafe nghttp2_submit_rst_stream(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), header.stream_id, ErrorCode.internalError.rawValue))
+  }
+
   /// Most resets are nghttp2's own, and a peer can provoke them without end; some of those it tells nobody else of.
   private func sentReset(_ code: ErrorCode) {
     // After an answer, past the limit of streams (counted in `began`), and at the end of a drain.
@@ -318,6 +329,10 @@ internal import CNghttp2
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
       unsafe withSink(context) { unsafe $0.sent(frame!) }
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, why, context in
+      unsafe withSink(context) { unsafe $0.dropped(frame!, why) }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {

@@ -79,7 +79,7 @@ package struct Registry: Sendable {
     return try idTokens(entry).verifyNow(token, at: now)
   }
 
-  /// Verifies the token completely, fetching keys at most once. Throws `ProviderRefusal`.
+  /// Verifies the token completely, fetching keys where they are missing. Throws `ProviderRefusal`.
   package func verify(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
@@ -88,8 +88,10 @@ package struct Registry: Sendable {
       return try await accessTokens(entry, token).verify(accessToken: token, at: now)
     }
     let verifier = try idTokens(entry)
-    if let verified = try verifier.verifyNow(token, at: now) { return verified }
-    await verifier.refreshKeys(at: now)
+    for _ in 0..<KeyCache.fetchesForOneToken {
+      if let verified = try verifier.verifyNow(token, at: now) { return verified }
+      await verifier.refreshKeys(at: now)
+    }
     guard let verified = try verifier.verifyNow(token, at: now) else {
       throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
     }

@@ -52,7 +52,7 @@ final class Connection {
   var meteredStreams = 0
   /// Its reactor has yet to look at it.
   var isNewcomer = true
-  /// Bytes kept for messages that are not whole, of all calls.
+  /// Bytes kept of messages that nobody was handed, of all calls.
   var heldBytes = 0
   /// What libssl does not take, and how much it ever took.
   var socketUntaken = Untaken()
@@ -60,6 +60,7 @@ final class Connection {
   /// Timers that are running.
   var hasBegunTimer = false
   var hasUntakenTimer = false
+  var hasFollowTimer = false
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   /// It waits for its share of a turn.

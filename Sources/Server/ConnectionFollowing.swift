@@ -22,12 +22,15 @@ extension Connection {
 
   /// For heartbeats, and for a store that others write as well.
   func followFired() {
+    hasFollowTimer = false
     guard followingCalls > 0, !isClosed else { return }
     hearNews()
     startFollowTimer()
   }
 
   private func startFollowTimer() {
+    guard !hasFollowTimer else { return }
+    hasFollowTimer = true
     let delay = min(worker.limits.followMillis, worker.limits.watch.heartbeatMillis)
     worker.startTimer(self, kind: Worker.followTimer, delayMillis: delay)
   }

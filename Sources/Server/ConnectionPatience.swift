@@ -22,8 +22,9 @@ extension Connection {
     worker.touch(self)
   }
 
-  /// Counts what is kept of a call's message that is not whole. The window for it was given back already, or as many
-  /// calls as a connection has streams could each keep the last byte back; so the sum has a limit of its own.
+  /// Counts what is kept of a call's message that is not whole, or whole and not the end of its request. The window for
+  /// it was given back already, or as many calls as a connection has streams could each keep the last byte back, or the
+  /// end behind it; so the sum has a limit of its own.
   func recount(_ call: ServerCall, _ session: Session) {
     let held = call.bufferedBytes
     heldBytes += held - call.heldBytes

@@ -49,8 +49,9 @@ extension Connection {
       settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
-    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked.
-    if session.sink.unsentBytes > worker.limits.unsentBytesMax {
+    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked. What
+    // other calls of the connection left untaken is not this one's doing: it only keeps new ones out.
+    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
       worker.reached(.unsentBytes, on: self)
       settle(call, .resourceExhausted)
       session.reset(call.stream, .enhanceYourCalm)

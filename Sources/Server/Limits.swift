@@ -42,8 +42,8 @@ package struct Limits: Sendable {
   package var handshakesPerTurnMax = 4
 
   // What a client may leave untaken.
-  /// Answers of one connection. Past it a streaming call is reset, new calls are refused, and while the socket takes
-  /// nothing the connection is not read.
+  /// Answers of one connection: past it new calls are refused, and while the socket takes nothing the connection is not
+  /// read. And messages of one streaming call, which is reset past it.
   package var unsentBytesMax = 262_144
   /// Frames of one connection; past it nothing more is read from it until the client takes them.
   package var queuedFramesMax = 1_000
@@ -55,8 +55,8 @@ package struct Limits: Sendable {
   package var messageBytesMax = 65_536
   /// From HEADERS to END_STREAM of a unary request, and from the first to the last byte of a frame or a header block.
   package var requestMillis: Int64 = 10_000
-  /// Parts of messages that are not whole yet, of all calls of one connection. Past it a call that adds to them is
-  /// refused.
+  /// Messages that are not whole yet, or whose request has not ended, of all calls of one connection. Past it a call
+  /// that adds to them is refused.
   package var heldRequestBytesMax = 1 << 20
   /// Of all connections of one reactor.
   package var heldRequestBytesPerReactorMax = 128 << 20

@@ -52,6 +52,8 @@ package struct Log: Sendable {
       if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
     case let error as WireError: write(.info, "call", fields(context, "\(error)"))
+    // Without the name, which is a stranger's text of any length.
+    case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND"))
     default:
       var fields = fields(context, "INTERNAL")
       fields["error"] = .string("\(error)")

@@ -63,12 +63,22 @@ extension VerifiedCredential {
     tokens.idToken = own.idToken
     tokens.secret = own.secret
     tokens.refreshToken = own.refreshToken
-    tokens.expiresInMillis = own.expiresInSeconds.map { $0 * 1_000 }
+    tokens.expiresInMillis = own.expiresInMillis
     tokens.grantedScopes = own.grantedScopes
     self.init(
       assertion: verified.assertion,
       singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) }, tokens: tokens,
       authenticatedAt: verified.authenticatedAt)
+  }
+}
+
+extension ProvidersOwnTokens {
+  /// nil also where the provider's seconds are more than can be counted.
+  var expiresInMillis: Int64? {
+    expiresInSeconds.flatMap { seconds in
+      let product = seconds.multipliedReportingOverflow(by: 1_000)
+      return product.overflow ? nil : product.partialValue
+    }
   }
 }
 

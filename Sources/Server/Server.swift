@@ -113,8 +113,9 @@ package final class Server: Sendable {
           let meter = calls.meter(ofReactor: index)
           let worker = try Worker(
             shared: shared, mailbox: place.mailbox, load: place.load, meter: meter, fetches: fetcher.driver(index))
+          try worker.attach()
           tried.signal()
-          try worker.run()
+          worker.run()
         } catch {
           log.error("a reactor cannot run", ["why": "\(error)"])
           failures.withLock { $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)")) }

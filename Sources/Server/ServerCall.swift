@@ -41,7 +41,7 @@ final class ServerCall {
   var unheard: (messages: ArraySlice<Message>, last: Bool)?
   /// As they were counted last: see `Connection.recount`.
   var heldBytes = 0
-  /// A drain waits for it: all but calls that only watch and would never end by themselves.
+  /// A drain waits for it: all but calls that only watch and would never end by themselves. An export ends by itself.
   let holdsDrain: Bool
   private var call: Call
   private var handler: (any StreamHandler)?
@@ -62,8 +62,8 @@ final class ServerCall {
       call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: false)
       holdsDrain = true
     case .stream(let fromClient, let make):
-      holdsDrain = fromClient
-      call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: true)
+      holdsDrain = fromClient || method.timeLimitMillis < .max
+      call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: true, takesOne: !fromClient)
       handler = make(context)
     }
   }
@@ -76,7 +76,7 @@ final class ServerCall {
     }
   }
 
-  /// Bytes kept for messages that are not whole.
+  /// Bytes kept of messages that nobody was handed.
   var bufferedBytes: Int { stage == .receiving ? call.bufferedBytes : 0 }
 
   func received(_ bytes: [UInt8], ended: Bool) -> Call.Step { call.received(bytes, ended: ended) }

@@ -107,7 +107,7 @@ final class Load: Sendable {
   private var undecided: [(Connection, ServerCall, Message)] = []
   private var writeBuffer: [UInt8] = []
   private var draining = false
-  /// Bytes kept for messages that are not whole, of all connections.
+  /// Bytes kept of messages that nobody was handed, of all connections.
   var heldBytes = 0
 
   init(
@@ -126,9 +126,11 @@ final class Load: Sendable {
 
   deinit { unsafe readBuffer.deallocate() }
 
+  /// On the thread that is to run it, and before it is given connections: without the store it can answer none.
+  func attach() throws { try shared.store.attachThread() }
+
   /// Runs until it was told to drain and the last connection and fetch are gone, or to stop.
-  func run() throws {
-    try shared.store.attachThread()
+  func run() {
     reactor.run(self)
     fetches.close()
     shared.store.detachThread()

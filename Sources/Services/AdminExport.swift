@@ -24,7 +24,6 @@ private final class Exporting: StreamHandler {
   }
 
   func received(_ message: Message, arena: Arena) throws -> StreamStep {
-    guard book == nil else { throw Shape.invalid("", "One request is enough.") }
     let span = message.bytes.span.extracting(message.start..<message.end)
     let request = try ExportAccountsRequest.decode(span, arena: arena)
     book = ExportBook(

@@ -23,7 +23,7 @@ package enum Failures {
     case let error as WireError: return status(error, arena)
     case let refusal as CallerRefusal: return status(failure(refusal), arena)
     case let unknown as HealthService.UnknownService:
-      return GRPC.Status(.notFound, "unknown service \(unknown.name.prefix(128))")
+      return GRPC.Status(.notFound, "unknown service \(GRPC.Status.cut(unknown.name, bytesMax: 128))")
     default:
       // A mistake of ours: the log has the error, the client has the fact.
       return GRPC.Status(.internal, "the call failed inside the server")
@@ -58,14 +58,17 @@ package enum Failures {
     let code = code(of: failure.reason)
     var message = failure.reason.rawValue
     if let field = failure.field { message += " (\(field))" }
-    if !failure.hint.isEmpty { message += ": \(failure.hint)" }
+    // A hint may quote what came from outside; and the details say the same as the header, which is cut.
+    let hint = GRPC.Status.cut(failure.hint, bytesMax: GRPC.Status.messageBytesMax)
+    if !hint.isEmpty { message += ": \(hint)" }
+    message = GRPC.Status.cut(message, bytesMax: GRPC.Status.messageBytesMax)
     var metadata = failure.metadata
     if let field = failure.field { metadata["field"] = field }
     var details = [ErrorInfo(reason: failure.reason.rawValue, domain: domain, metadata: metadata).asAny(arena: arena)]
     // AIP-193: field violations belong to INVALID_ARGUMENT.
     if let field = failure.field, code == .invalidArgument {
       let violation = BadRequest.FieldViolation(
-        field: field, description: failure.hint.isEmpty ? failure.reason.rawValue : failure.hint)
+        field: field, description: hint.isEmpty ? failure.reason.rawValue : hint)
       details.append(BadRequest(fieldViolations: [violation]).asAny(arena: arena))
     }
     if let millis = failure.retryAfterMillis { details.append(RetryInfo(retryDelayMillis: millis).asAny(arena: arena)) }

@@ -44,8 +44,10 @@ package struct HealthService: Sendable {
   }
 
   /// Check answers NOT_FOUND where Watch, by the same document, answers SERVICE_UNKNOWN and stays open.
-  struct UnknownService: Error {
+  package struct UnknownService: Error {
     let name: String
+
+    package init(name: String) { self.name = name }
   }
 }
 

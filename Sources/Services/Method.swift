@@ -49,7 +49,7 @@ package enum Access: Sendable {
 package enum Handler: Sendable {
   /// One message in, one out. Runs on the reactor: it decodes, and answers on the spot or hands back the rest as work.
   case unary(@Sendable (Message, CallContext, Arena) throws -> Work)
-  /// Any number of messages out, and in where `fromClient`.
+  /// Any number of messages out, and in where `fromClient`; else the call is over unless just one comes.
   case stream(fromClient: Bool, @Sendable (CallContext) -> any StreamHandler)
 }
 

@@ -9,7 +9,7 @@ import Testing
     var call = call()
     let first = call.take(Array(request[..<cut]))
     #expect(first == .wait, "cut at \(cut)")
-    #expect(call.bufferedBytes == (cut < request.count ? cut : 0))
+    #expect(call.bufferedBytes == cut, "also where the message is whole and the request has not ended")
     #expect(call.take(Array(request[cut...]), ended: true) == .ready(message), "cut at \(cut)")
   }
 }
@@ -80,6 +80,19 @@ import Testing
   #expect(oneByOne.take(framed([2])) == .refused(.unimplemented))
 }
 
+@Test func `R19: a streaming call that takes one message gets UNIMPLEMENTED without it, and with a second`() {
+  var none = call(streams: true, takesOne: true)
+  #expect(none.take([], ended: true) == .refused(.unimplemented))
+  var inOnePiece = call(streams: true, takesOne: true)
+  #expect(inOnePiece.take(framed([1]) + framed([2])) == .refused(.unimplemented))
+  var oneByOne = call(streams: true, takesOne: true)
+  #expect(oneByOne.take(framed([1])) == .messages([[1]], last: false))
+  #expect(oneByOne.take(framed([2])) == .refused(.unimplemented))
+  var one = call(streams: true, takesOne: true)
+  #expect(one.take(framed([1])) == .messages([[1]], last: false))
+  #expect(one.take([], ended: true) == .messages([], last: true))
+}
+
 @Test func `R20: an end inside a head or a message gets INTERNAL, unary or streaming`() {
   let request = framed(bytes("cut"))
   for cut in 1..<request.count {
@@ -111,6 +124,21 @@ import Testing
 @Test func `a streaming call may end without a message`() {
   var call = call(streams: true)
   #expect(call.take([], ended: true) == .messages([], last: true))
+}
+
+@Test func `a call that was answered or refused holds nothing`() {
+  let request = framed(bytes("whole"))
+  var answered = call()
+  #expect(answered.take(request) == .wait)
+  #expect(answered.take([], ended: true) == .ready(bytes("whole")))
+  #expect(answered.bufferedBytes == 0)
+  var refused = call()
+  #expect(refused.take(request) == .wait)
+  #expect(refused.take(request) == .refused(.unimplemented))
+  #expect(refused.bufferedBytes == 0)
+  var cut = call()
+  #expect(cut.take(Array(request.dropLast()), ended: true) == .refused(.internal))
+  #expect(cut.bufferedBytes == 0)
 }
 
 @Test func `a call that is over hears no more`() {

@@ -41,6 +41,15 @@ private func text(_ status: Status) -> [String] {
   #expect(text(Status(.unknown, message)).last == "grpc-message: \(encoded)")
 }
 
+@Test func `A4: a message is cut by its bytes, however few its characters are, and no scalar in two`() {
+  let marked = "e" + String(repeating: "\u{301}", count: 11_000)
+  let cut = Status.cut(marked, bytesMax: 128)
+  #expect(cut.utf8.count == 127 && marked.unicodeScalars.starts(with: cut.unicodeScalars))
+  #expect(Status.cut("12😈", bytesMax: 5) == "12" && Status.cut("12😈", bytesMax: 6) == "12😈")
+  let sent = Status(.unknown, marked).fields.last?.value ?? []
+  #expect(Status.percentDecoded(sent) == Status.cut(marked, bytesMax: 1_024))
+}
+
 @Test func `A5, R7: details are base64 without padding`() {
   let examples = [
     "": "", "f": "Zg", "fo": "Zm8", "foo": "Zm9v", "foob": "Zm9vYg", "fooba": "Zm9vYmE", "foobar": "Zm9vYmFy",

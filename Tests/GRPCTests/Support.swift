@@ -85,8 +85,8 @@ enum Seen: Equatable {
   }
 }
 
-func call(limit: Int = 64, streams: Bool = false) -> Call {
-  Call(head: RequestHead(), messageBytesMax: limit, streams: streams)
+func call(limit: Int = 64, streams: Bool = false, takesOne: Bool = false) -> Call {
+  Call(head: RequestHead(), messageBytesMax: limit, streams: streams, takesOne: takesOne)
 }
 
 extension Call {

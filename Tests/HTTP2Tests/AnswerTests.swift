@@ -120,6 +120,15 @@ private let initialWindow: UInt8 = 4
   #expect(stream.closedWith == .internalError)
 }
 
+@Test func `an answer whose header block is too large to be sent is a reset, and not silence`() {
+  let peer = Peer()
+  let stream = peer.open(1, end: true)
+  let message = [UInt8](repeating: UInt8(ascii: "x"), count: 70_000)
+  peer.session.respondTrailersOnly(stream, PreparedHeaders([(":status", Array("200".utf8)), ("grpc-message", message)]))
+  #expect(peer.drain() == [.reset(1, ErrorCode.internalError.rawValue)])
+  #expect(stream.closedWith == .internalError)
+}
+
 // MARK: Streaming
 
 @Test func `messages of a stream go out as they come, and nothing is said between them`() {
@@ -167,6 +176,31 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain() == [])
   #expect(peer.ask(.windowUpdate(1, 9)).flatMap(\.payload) == [4, 5])
   #expect(stream.unsentBytes == 0)
+}
+
+@Test func `a client that always leaves a byte gets every message, in their order`() {
+  let peer = Peer(settings: [(initialWindow, 9)])
+  let stream = peer.open(1, end: true)
+  peer.session.start(stream, head)
+  peer.session.send(stream, [UInt8](repeating: 0, count: 10))
+  var frames = peer.drain()
+  for number in 1..<100 as Range<UInt8> {
+    peer.session.send(stream, [UInt8](repeating: number, count: 10))
+    frames += peer.ask(.windowUpdate(1, 10))
+    #expect(stream.unsentBytes == 1)
+  }
+  let all = (0..<100 as Range<UInt8>).flatMap { [UInt8](repeating: $0, count: 10) }
+  #expect(frames.filter { $0.kind == .data }.flatMap(\.payload) == Array(all.dropLast()))
+}
+
+@Test func `a stream that was reset says nothing more, and nothing more waits on it`() {
+  let peer = Peer()
+  let stream = peer.open(1)
+  peer.session.start(stream, head)
+  peer.session.reset(stream, .cancel)
+  peer.session.send(stream, [1, 2])
+  #expect(stream.unsentBytes == 0 && peer.sink.unsentBytes == 0)
+  #expect(peer.drain() == [.reset(1, ErrorCode.cancel.rawValue)])
 }
 
 @Test func `one client that takes nothing holds no other stream back`() {

@@ -86,6 +86,17 @@ private let initialWindow: UInt8 = 4
   #expect(peer.session.isOver)
 }
 
+@Test func `an answer left untaken is counted once, however long its reset waits to leave`() {
+  let peer = Peer(settings: [(initialWindow, 0)])
+  _ = peer.owe(1, bytes: 10)
+  _ = peer.drain()
+  _ = peer.session.resetUntaken(nowMillis: 0)
+  for second in 30..<40 as Range<Int64> { #expect(peer.session.resetUntaken(nowMillis: second * 1_000) == nil) }
+  #expect(peer.sink.takeUntakenResets() == 1 && peer.sink.unsentBytes == 0)
+  #expect(peer.session.endedOver == nil)
+  #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
+}
+
 @Test func `two answers left untaken are forgiven`() {
   let peer = Peer(settings: [(initialWindow, 0)])
   for id in [1, 3] as [Int32] { _ = peer.owe(id, bytes: 10) }

@@ -124,7 +124,7 @@ let reservedParameters =
   [
     "client_id", "client_secret", "response_type", "response_mode", "redirect_uri", "scope", "state", "nonce", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "request", "request_uri", "registration",
-    "id_token_hint", "max_age",
+    "id_token_hint", "max_age", "appsecret_proof",
   ].map { ($0, $0) } + [
     ("client_assertion", "client_assertion*"), ("client_assertion_type", "client_assertion*"),
     ("oauth_token", "oauth_*"), ("oauth_callback", "oauth_*"), ("oauth_any", "oauth_*"), ("OAuth_Token", "oauth_*"),

@@ -78,10 +78,21 @@ struct AppleTests {
     let verified = try await bench.registry.verify(
       PresentedToken(idToken: token, rawNonce: "abc"), of: "apple.com", at: now)
     #expect(verified.toSpend != nil)
-    for nonce in ["", "abd", hash.uppercased()] {
+    for nonce in ["", "abd", hash, hash.uppercased()] {
       await #expect(throws: ProviderRefusal.missingOrInvalidNonce) {
         try await bench.registry.verify(PresentedToken(idToken: token, rawNonce: nonce), of: "apple.com", at: now)
       }
+    }
+  }
+
+  @Test func `check 46: the ID token that a flow brought is spent, and is none of a native kit`() async throws {
+    let bench = try bench()
+    try bench.redeems(claims(bench))
+    let verified = try await bench.finish()
+    #expect(verified.toSpend != nil)
+    let again = PresentedToken(idToken: verified.own.idToken, rawNonce: Flow.nonce)
+    await #expect(throws: ProviderRefusal.missingOrInvalidNonce) {
+      try await bench.registry.verify(again, of: "apple.com", at: now)
     }
   }
 

@@ -77,14 +77,15 @@ struct FacebookTests {
     try await facebook.verify("EAAB2")
     let calls = facebook.script.requests
     #expect(calls.count == 2)
-    #expect(calls[0].field("authorization") == "Bearer client-1|s3cret/+")
-    #expect(calls[0].query?["input_token"] == "EAAB2")
-    #expect(calls[1].field("authorization") == "Bearer EAAB2")
+    #expect(calls[0].field("authorization") == nil)
+    #expect(calls[0].url.hasPrefix(checkURL + "?input_token=EAAB2&access_token=client-1%7Cs3cret%2F%2B&"))
+    #expect(calls[1].field("authorization") == nil && calls[1].query?["access_token"] == "EAAB2")
     #expect(calls[1].query?["fields"] == "id,name,email,picture")
     // HMAC-SHA256 of "client-1|s3cret/+" and of "EAAB2" under "s3cret/+", computed with Python's hmac.
     #expect(calls[0].query?["appsecret_proof"] == "aa514c170f4664c710417b1250ab97eb9e2d6dfcc94363036a0d5007fb6cbbad")
     #expect(calls[1].query?["appsecret_proof"] == "31955d9d7c242a7f74d2f85d4aadd7c55b2dd2d5643b1f8e8571f109343a6019")
-    #expect(calls.allSatisfy { !$0.url.contains("s3cret") })
+    // What a log could have of them.
+    #expect(calls.allSatisfy { !"\($0)".contains("s3cret") && !"\($0)".contains("EAAB2") })
   }
 
   @Test func `an address is never more than unverified, whatever is in the profile (check 56)`() async throws {
@@ -152,6 +153,25 @@ struct FacebookTests {
       let facebook = try facebook()
       facebook.script.answer(checkURL, FacebookTests.inspected([name: never]))
       #expect(await refusal { try await facebook.verify("EAAB2") } == nil)
+    }
+  }
+
+  @Test(arguments: [
+    (Int64.max, nil), (Int64(Int32.max) + now.seconds + 1, nil), (Int64(Int32.max) + now.seconds, Int64(Int32.max)),
+  ] as [(Int64, Int64?)])
+  func `an end that is out of all bounds is none`(expiresAt: Int64, seconds: Int64?) async throws {
+    let facebook = try facebook()
+    facebook.script.answer(checkURL, FacebookTests.inspected(["expires_at": .int(expiresAt)]))
+    #expect(try await facebook.verify("EAAB2").own.expiresInSeconds == seconds)
+  }
+
+  @Test func `no refusal tells the token or the secret that the question had in its address`() async throws {
+    for fault in faults + brokenDocuments {
+      let facebook = try facebook()
+      facebook.script.answer(checkURL, fault)
+      let refused = await refusal { try await facebook.verify("EAAB2") }
+      let text = String(describing: refused)
+      #expect(!text.contains("EAAB2") && !text.contains("s3cret"))
     }
   }
 
@@ -224,6 +244,17 @@ struct FacebookTests {
     #expect(refused { $0.nonce = .optional } == "nonce")
     #expect(refused { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) } == "email_trust")
     #expect(refused { $0.clientIDs = ["a", "b"] } == "client_ids")
+    let needed: [(WritableKeyPath<Endpoints, String>, String)] = [
+      (\.authorization, "authorization_url"), (\.token, "token_url"), (\.profile, "profile_url"),
+      (\.audienceCheck, "audience_check_url"),
+    ]
+    for (endpoint, setting) in needed {
+      let lack = refused {
+        $0.keys = .discovery(url: "https://www.facebook.com/.well-known/openid-configuration")
+        $0.endpoints[keyPath: endpoint] = ""
+      }
+      #expect(lack == setting)
+    }
   }
 }
 

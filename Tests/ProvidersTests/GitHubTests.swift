@@ -142,6 +142,26 @@ struct GitHubTests {
     #expect(await refusal { try await github.finish() }.isUnavailable)
   }
 
+  @Test(arguments: [403, 429], ["API rate limit exceeded for user ID 1.", "You have exceeded a secondary rate limit."])
+  func `who asks too often is told to come again, wherever GitHub says it`(status: Int, message: String) async throws {
+    for url in [profileURL, emailsURL, checkURL] {
+      let github = try github()
+      // With no scope that addresses are in.
+      github.script.answer(tokenURL, "{\"access_token\":\"gho_1\",\"scope\":\"\",\"token_type\":\"bearer\"}")
+      github.script.answer(url, "{\"message\":\"\(message)\"}", status: status)
+      #expect(await refusal { try await github.verify("gho_1") }.isUnavailable)
+      if url != checkURL { #expect(await refusal { try await github.finish() }.isUnavailable) }
+    }
+  }
+
+  @Test func `a no that is no limit of calls stays one`() async throws {
+    let github = try github()
+    github.script.answer(profileURL, "{\"message\":\"Resource not accessible\"}", status: 403)
+    #expect(await refusal { try await github.finish() }.isInvalid)
+    github.script.answer(checkURL, "{\"message\":\"Forbidden\"}", status: 403)
+    #expect(await refusal { try await github.verify("gho_1") }.isRefused)
+  }
+
   @Test(arguments: [
     ("bad_verification_code", ProviderRefusal.invalid(why: "bad_verification_code")),
     ("unverified_user_email", .denied(why: "unverified_user_email")),

@@ -14,6 +14,9 @@ private func configured(_ id: String, _ clientIDs: [String] = ["client-1"]) thro
   return settings
 }
 
+/// Where Google says for whom the token of these tests is.
+private let checkURL = "https://oauth2.googleapis.com/tokeninfo?access_token=ya29.token"
+
 struct GoogleTests {
   private let issuer = Issuer(issuer: "https://accounts.google.com", key: Keys.rsa, algorithm: .rs256)
 
@@ -83,6 +86,22 @@ struct GoogleTests {
     #expect(refusal == (isTaken ? nil : .invalid(why: "HOSTED_DOMAIN")))
   }
 
+  @Test(arguments: [
+    ("corp.com", "corp.com", true), ("Corp.com", "corp.com", true), ("corp.com", "other.com", false),
+    ("corp.com", nil, false), ("*", "corp.com", true), ("*", nil, false), ("*", "", false), (nil, nil, true),
+    (nil, "corp.com", true),
+  ] as [(String?, String?, Bool)])
+  func `an organisation that a flow asked for is looked for in the token, however the person changed its address`(
+    asked: String?, said: String?, isTaken: Bool
+  ) async throws {
+    let bench = try bench()
+    let parameters = asked.map { ["hd": $0] } ?? [:]
+    var flow = Flow.begun
+    flow.kept = try await bench.start(Flow.request(parameters: parameters)).kept
+    try bench.redeems(bench.claims(["hd": said.map { .string($0) }]))
+    #expect(await bench.refusal(of: flow) == (isTaken ? nil : .invalid(why: "HOSTED_DOMAIN")))
+  }
+
   // MARK: Access tokens
 
   private func check(_ changes: [String: JSONValue?] = [:], profile: [String: JSONValue] = [:]) throws -> FlowBench {
@@ -93,7 +112,7 @@ struct GoogleTests {
       "email_verified": .string("true"), "scope": .string("openid email"),
     ]
     for (name, value) in changes { members[name] = value }
-    bench.answers("https://oauth2.googleapis.com/tokeninfo", members)
+    bench.answers(checkURL, members)
     let person: [String: JSONValue] = [
       "sub": .string("1234567890"), "email": .string("ann@gmail.com"), "email_verified": .bool(true),
       "name": .string("Ann"),
@@ -116,9 +135,16 @@ struct GoogleTests {
     let verified = try await bench.registry.verify(presented, of: "google.com", at: now)
     #expect(verified.assertion.identity.subject == "1234567890" && verified.assertion.email == "ann@gmail.com")
     #expect(verified.assertion.tier == .authoritative && verified.own.accessToken == "ya29.token")
-    // The token is in no URL.
-    #expect(bench.fetcher.asked == ["https://oauth2.googleapis.com/tokeninfo", bench.profileURL])
-    #expect(Asked(form: bench.fetcher.requests.first?.body).parameters == ["access_token": "ya29.token"])
+    #expect(bench.fetcher.asked == [checkURL, bench.profileURL])
+    #expect(bench.fetcher.requests.first?.body == nil)
+    // What a log could have of it.
+    #expect(bench.fetcher.requests.allSatisfy { !"\($0)".contains("ya29") })
+  }
+
+  @Test func `a token is encoded in the address`() async throws {
+    let bench = try check()
+    _ = await refusal(bench, "ya29.a&b=c+d")
+    #expect(bench.fetcher.asked == ["https://oauth2.googleapis.com/tokeninfo?access_token=ya29.a%26b%3Dc%2Bd"])
   }
 
   @Test func `where the discovery document names the endpoints, the bearer is asked for there`() async throws {
@@ -126,7 +152,7 @@ struct GoogleTests {
     let check: [String: JSONValue] = [
       "aud": .string("client-1"), "sub": .string("1"), "exp": .string("\(now.seconds + 100)"),
     ]
-    bench.answers("https://oauth2.googleapis.com/tokeninfo", check)
+    bench.answers(checkURL, check)
     bench.answers("https://accounts.google.com/userinfo", ["sub": .string("1")])
     #expect(await refusal(bench) == nil)
   }
@@ -161,9 +187,9 @@ struct GoogleTests {
 
   @Test func `a token that Google does not know is invalid, a Google that does not answer is not`() async throws {
     let bench = try check()
-    bench.answers("https://oauth2.googleapis.com/tokeninfo", ["error": .string("invalid_token")], status: 400)
+    bench.answers(checkURL, ["error": .string("invalid_token")], status: 400)
     #expect(await refusal(bench)?.name == "invalid")
-    bench.answers("https://oauth2.googleapis.com/tokeninfo", text: "<html>", status: 502)
+    bench.answers(checkURL, text: "<html>", status: 502)
     #expect(await refusal(bench)?.name == "unavailable")
     #expect(await refusal(bench, "line\nend")?.name == "invalid")
   }
@@ -197,6 +223,12 @@ struct YahooTests {
     let request = try #require(bench.tokenRequest)
     #expect(request.url == "https://api.login.yahoo.com/oauth2/get_token")
     #expect(request.fields.contains(.init("authorization", "Basic " + Base64.padded(Array("client-1:s3cret".utf8)))))
+  }
+
+  @Test func `a code that Yahoo calls bad in capitals is bad`() async throws {
+    let bench = try bench()
+    bench.answers(bench.tokenURL, ["error": .string("INVALID_GRANT")], status: 400)
+    #expect(await bench.refusal() == .invalid(why: "INVALID_GRANT"))
   }
 
   @Test(arguments: ["ann@corp.com", "ann@yahoo.co.jp", "ann@yahoo.com.example.org", "ann@notyahoo.com"])

@@ -14,7 +14,18 @@ struct LinkedInTests {
     settings.clientIDs = ["client-1"]
     settings.client.secret = Secret(copying: Array("s3cret".utf8))
     change(&settings)
-    return try FlowBench(settings, issuer)
+    let bench = try FlowBench(settings, issuer)
+    bench.answers(bench.profileURL, LinkedInTests.profile())
+    return bench
+  }
+
+  /// What userinfo says of the person whom the tokens are of.
+  private static func profile(_ changes: [String: JSONValue] = [:]) -> [String: JSONValue] {
+    let complete: [String: JSONValue] = [
+      "sub": .string("person-1"), "email": .string("ann@corp.com"), "email_verified": .bool(true),
+      "name": .string("Ann Example"),
+    ]
+    return complete.merging(changes) { _, changed in changed }
   }
 
   @Test func `a flow begins at LinkedIn, without a proof key`() async throws {
@@ -27,10 +38,11 @@ struct LinkedInTests {
 
   @Test func `a flow is redeemed with the secret in the form`() async throws {
     let bench = try bench()
-    try bench.redeems(bench.claims())
+    try bench.redeems(bench.claims(["email_verified": .string("true")]), ["scope": .string("email,openid profile")])
     let verified = try await bench.finish()
     #expect(verified.assertion.identity == IdentityKey(providerID: "linkedin.com", subject: "person-1"))
     #expect(verified.assertion.tier == .verified)
+    #expect(verified.own.grantedScopes == ["email", "openid", "profile"])
     #expect(
       Asked(form: bench.tokenRequest?.body).parameters == [
         "grant_type": "authorization_code", "code": Flow.code, "redirect_uri": Flow.redirectURI,
@@ -51,10 +63,46 @@ struct LinkedInTests {
     #expect(try await bench().refusal(["iss": .string("https://www.linkedin.com")]) == .invalid(why: "ISSUER"))
   }
 
-  @Test func `an address without LinkedIn's word is unverified`() async throws {
+  @Test(arguments: [.string("true"), .bool(true), nil] as [JSONValue?])
+  func `check 55: of an address userinfo has the word, whatever the ID token says`(inToken: JSONValue?) async throws {
     let bench = try bench()
-    try bench.redeems(bench.claims(["email_verified": nil]))
-    #expect(try await bench.finish().assertion.tier == .unverified)
+    try bench.redeems(bench.claims(["email_verified": inToken]))
+    #expect(try await bench.finish().assertion.tier == .verified)
+    for word in [.bool(false), .string("true"), .null] as [JSONValue] {
+      bench.answers(bench.profileURL, LinkedInTests.profile(["email_verified": word]))
+      #expect(try await bench.finish().assertion.tier == .unverified)
+    }
+  }
+
+  @Test func `check 55: the text in the ID token of a kit leaves its address unverified`() async throws {
+    let bench = try bench()
+    let token = PresentedToken(
+      idToken: try issuer.token(["email": .string("ann@corp.com"), "email_verified": .string("true")]))
+    let assertion = try await bench.registry.verify(token, of: "linkedin.com", at: now).assertion
+    #expect(assertion.email == "ann@corp.com" && assertion.tier == .unverified)
+  }
+
+  @Test func `check 51: userinfo of somebody else ends no flow`() async throws {
+    let bench = try bench()
+    try bench.redeems(bench.claims())
+    bench.answers(bench.profileURL, LinkedInTests.profile(["sub": .string("person-2")]))
+    #expect(await bench.refusal() == .invalid(why: "the profile is of another subject"))
+  }
+
+  @Test(arguments: [
+    ("invalid_request", "Unable to retrieve access token: authorization code not found", "invalid"),
+    ("invalid_redirect_uri", "appid/redirect uri/code verifier does not match authorization code.", "invalid"),
+    ("INVALID_REQUEST", "Authorization code expired", "invalid"),
+    ("invalid_request", "A required parameter \"client_id\" is missing", "refused"),
+    ("invalid_client", "Client authentication failed for the authorization code", "refused"),
+  ])
+  func `check 67: what LinkedIn says of a bad code is about the code`(
+    error: String, description: String, name: String
+  ) async throws {
+    let bench = try bench()
+    bench.answers(
+      bench.tokenURL, ["error": .string(error), "error_description": .string(description)], status: 400)
+    #expect(await bench.refusal()?.name == name)
   }
 }
 

@@ -17,7 +17,8 @@ struct MicrosoftTests {
   }
 
   private func bench(
-    tenant: String = "common", metadata: String = "{tenantid}", _ change: (inout ProviderSettings) -> Void = { _ in }
+    tenant: String = "common", metadata: String = "{tenantid}", announcing: Bool = false,
+    _ change: (inout ProviderSettings) -> Void = { _ in }
   ) throws -> FlowBench {
     var settings = try #require(ProviderSettings.standard(id: "microsoft.com"))
     settings.clientIDs = ["client-1"]
@@ -29,7 +30,8 @@ struct MicrosoftTests {
     served.endpoints.token = settings.endpoints.token.replacing("{tenant}", with: tenant)
     let discovery = "https://login.microsoftonline.com/\(tenant)/v2.0/.well-known/openid-configuration"
     served.keys = .discovery(url: discovery)
-    return try FlowBench(served, issuer(metadata))
+    return try FlowBench(
+      served, issuer(metadata), metadata: ["authorization_response_iss_parameter_supported": .bool(announcing)])
   }
 
   private func claims(_ bench: FlowBench, tenant: String = corp, _ changes: [String: JSONValue?] = [:])
@@ -114,6 +116,15 @@ struct MicrosoftTests {
     for issuer in [nil, wrong] { #expect(await one.refusal(Flow.callback(["iss": issuer]))?.name == "flowMismatch") }
     #expect(one.tokenRequest == nil)
     #expect(await one.refusal(Flow.callback(["iss": right])) == nil)
+  }
+
+  @Test func `check 63: an announced iss is demanded of many tenants too`() async throws {
+    let many = try bench(announcing: true)
+    try many.redeems(claims(many))
+    #expect(await many.refusal()?.name == "flowMismatch")
+    #expect(many.tokenRequest == nil)
+    let right = Flow.callback(["iss": "https://login.microsoftonline.com/\(corp)/v2.0"])
+    #expect(await many.refusal(right) == nil)
   }
 
   @Test func `of many tenants those on the list are admitted`() async throws {

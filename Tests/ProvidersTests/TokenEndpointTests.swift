@@ -136,6 +136,8 @@ struct TokenEndpointTests {
   private static let errors: [(String, Int, String)] = [
     (#"{"error":"invalid_grant","error_description":"spent"}"#, 400, "invalid"),
     (#"{"error":"invalid_grant"}"#, 200, "invalid"),
+    (#"{"error":"INVALID_GRANT"}"#, 400, "invalid"),
+    (#"{"error":"invalid_request","error_description":"the authorization code"}"#, 400, "refused"),
     (#"{"error":"invalid_client"}"#, 401, "refused"),
     (#"{"error":"unauthorized_client"}"#, 400, "refused"),
     (#"{"error":"invalid_request"}"#, 400, "refused"),

@@ -64,6 +64,17 @@ struct TwitterOAuth2Tests {
     #expect(verified.own.grantedScopes == ["users.read", "tweet.read", "users.email"])
   }
 
+  @Test(arguments: [
+    ("Value passed for the authorization code was invalid.", true), ("Missing valid authorization header", false),
+  ])
+  func `check 67: what X says of a bad code is about the code`(description: String, isInvalid: Bool) async throws {
+    let twitter = try twitter()
+    twitter.script.answer(
+      tokenURL, "{\"error\":\"invalid_request\",\"error_description\":\"\(description)\"}", status: 400)
+    let refused = await refusal { try await twitter.finish() }
+    #expect(refused.isInvalid == isInvalid && refused.isRefused == !isInvalid)
+  }
+
   @Test(arguments: TrustTier.allCases)
   func `check 56: a confirmed address is what configuration says, and unverified by itself`(
     tier: TrustTier

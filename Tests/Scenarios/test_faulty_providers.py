@@ -30,8 +30,8 @@ MISMATCH = (StatusCode.UNAUTHENTICATED, "FLOW_MISMATCH")
 PLACES = [("twitter.com", "request_token"), ("twitter.com", "access_token"), ("twitter.com", "verify_credentials"),
           ("github.com", "token"), ("github.com", "user"), ("github.com", "emails"), ("google.com", "token"),
           ("facebook.com", "token"), ("facebook.com", "debug_token"), ("facebook.com", "me"), ("apple.com", "token"),
-          ("yahoo.com", "token"), ("microsoft.com", "token"), ("linkedin.com", "token"), ("discord.com", "users_me"),
-          ("oauth2.plain", "userinfo")]
+          ("yahoo.com", "token"), ("microsoft.com", "token"), ("linkedin.com", "token"),
+          ("linkedin.com", "userinfo"), ("discord.com", "users_me"), ("oauth2.plain", "userinfo")]
 FAULTS = ["hang", "reset", "error", "html", "huge", "broken", "redirect", "redirect-private"]
 # X's tokens come as a form, and so does anything else, as far as a reader of forms can tell: it lacks what a form of X
 # has. That is another typed refusal.
@@ -50,6 +50,7 @@ LIES = [
     ("facebook.com", "debug_token", "wrong-audience", INVALID),
     ("facebook.com", "debug_token", "other-subject", INVALID),
     ("twitter.com", "verify_credentials", "other-subject", INVALID),
+    ("linkedin.com", "userinfo", "other-subject", INVALID),
 ]
 # The same of an access token that a caller brings.
 FOREIGN = [("github.com", "check"), ("google.com", "tokeninfo"), ("facebook.com", "debug_token"),

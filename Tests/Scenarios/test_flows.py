@@ -30,7 +30,7 @@ USED = (StatusCode.FAILED_PRECONDITION, "FLOW_USED")
 RESERVED = ("client_id", "client_secret", "response_type", "response_mode", "redirect_uri", "scope", "state", "nonce",
             "code", "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "request", "request_uri",
             "registration", "id_token_hint", "max_age", "client_assertion", "client_assertion_type", "oauth_token",
-            "oauth_callback", "Client_ID", "STATE")
+            "oauth_callback", "appsecret_proof", "Client_ID", "STATE")
 
 
 def everywhere(simulator: Simulator) -> dict[str, Any]:
@@ -205,6 +205,37 @@ def test_check_67_a_code_is_redeemed_once_by_fifty_at_once(simulator: Simulator,
     with ThreadPoolExecutor(50) as pool:
         signed_in = [account for account in pool.map(attempt, range(50)) if account]
     assert len(signed_in) == 1 and simulator.fetches("github.com", "token") == before + 1
+
+
+def test_an_organisation_that_was_asked_for_is_looked_for_in_what_comes_back(
+        simulator: Simulator, web: Client) -> None:
+    """Whoever takes `hd` out of the address is of no organisation for that."""
+    ada = simulator.person(name="Ada", email=fresh_email("firm.example"), email_verified=True,
+                           hosted_domain="firm.example")
+    stranger = simulator.person(name="Eve", email=fresh_email("gmail.com"), email_verified=True)
+    for person, is_taken in ((stranger, False), (ada, True)):
+        started = web.start_flow("google.com", BACK, custom_parameters={"hd": "firm.example"})
+        callback = simulator.walk(started.authorization_url.replace("hd=firm.example&", ""), person)
+        if is_taken:
+            assert session(web.sign_in(response(started, callback))).is_new_account
+        else:
+            with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL"):
+                web.sign_in(response(started, callback))
+
+
+def test_a_provider_in_trouble_ends_a_flow_and_nobody_is_told_to_repeat_the_call(
+        simulator: Simulator, web: Client, ada: Person) -> None:
+    started = web.start_flow("github.com", BACK)
+    callback = simulator.walk(started.authorization_url, ada)
+    simulator.behave("github.com", "error", document="token")
+    try:
+        with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE") as refused:
+            web.sign_in(response(started, callback))
+    finally:
+        simulator.behave("github.com", "well", document="token")
+    assert refused.retry_seconds is None
+    with expect_failure(*USED):
+        web.sign_in(response(started, callback))
 
 
 def test_who_says_no_at_the_provider_is_told_so(simulator: Simulator, web: Client, ada: Person) -> None:

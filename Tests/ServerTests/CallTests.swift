@@ -1,10 +1,11 @@
 import Admission
 import Crypto
-import GRPC
 import Services
 import Store
 import Testing
 
+@testable import GRPC
+@testable import HTTP2
 @testable import Server
 
 private func table() -> CallerTable {
@@ -36,6 +37,20 @@ private func table() -> CallerTable {
   #expect([999, 1_000, 1_001].map { method.limited(to: $0).messageBytesMax } == [999, 1_000, 1_000])
   let limited = method.limited(to: 1)
   #expect(limited.path == "/a/B" && limited.timeLimitMillis == 5 && limited.access == .anyone)
+}
+
+@Test func `a drain waits for every call that ends by itself, and not for one that only watches`() throws {
+  let health = HealthService(HealthState(), services: []).methods
+  let check = try #require(health.first)
+  let watch = try #require(health.last)
+  let conversation = try #require(ReflectionService(services: []).methods.first)
+  let export = Method("/a/Export", timeLimitMillis: 5, watch.handler)
+  let holds = [check, conversation, export, watch].map { method in
+    let call = ServerCall(
+      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", nowMillis: 0, nowNanos: 0)
+    return call.holdsDrain
+  }
+  #expect(holds == [true, true, true, false])
 }
 
 @Test(arguments: [

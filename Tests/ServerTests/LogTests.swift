@@ -94,6 +94,7 @@ private func context() throws -> CallContext {
   let lines = try await lines { log in
     log.call(context, outcome: "OK")
     log.call(context, error: Failure(.weakPassword, field: "password", hint: "hint", debug: "why"))
+    log.call(context, error: HealthService.UnknownService(name: "a stranger's text"))
     log.call(context, error: NotForeseen())
   }
   let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
@@ -101,6 +102,7 @@ private func context() throws -> CallContext {
     lines.map { $0.filter { $0.key != "at" } } == [
       call.merging(["level": "info", "outcome": "OK"]) { $1 },
       call.merging(["level": "info", "outcome": "WEAK_PASSWORD", "field": "password", "debug": "why"]) { $1 },
+      call.merging(["level": "info", "outcome": "NOT_FOUND"]) { $1 },
       call.merging(["level": "error", "outcome": "INTERNAL", "error": "NotForeseen()"]) { $1 },
     ])
 }

@@ -81,6 +81,25 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(second.emailTrust == .asserted(.verified, authoritativeDomains: []))
 }
 
+@Test func `authoritative domains leave the owner's tier for all others`() throws {
+  let linkedin = try provider("id: 'linkedin.com', client_ids: ['a'], authoritative_domains: ['corp.example']")
+  #expect(linkedin.emailTrust == .asserted(.verified, authoritativeDomains: ["corp.example"]))
+  let corp = try provider(corp + ", authoritative_domains: ['corp.example']")
+  #expect(corp.emailTrust == .asserted(.unverified, authoritativeDomains: ["corp.example"]))
+  let google = try provider(
+    "id: 'google.com', client_ids: ['a'], email_trust: 'verified', authoritative_domains: ['corp.example']")
+  #expect(google.emailTrust == .asserted(.verified, authoritativeDomains: ["corp.example"]))
+}
+
+@Test func `milliseconds that cannot be counted are none`() {
+  var own = ProvidersOwnTokens()
+  #expect(own.expiresInMillis == nil)
+  for (seconds, millis) in [(3600, 3_600_000), (Int64.max / 1_000 + 1, nil), (Int64.max, nil)] as [(Int64, Int64?)] {
+    own.expiresInSeconds = seconds
+    #expect(own.expiresInMillis == millis)
+  }
+}
+
 @Test func `Microsoft's tenants are settings`() throws {
   let id = "11111111-2222-3333-4444-555555555555"
   let microsoft = try provider(
@@ -114,6 +133,13 @@ private func provider(_ text: String) throws -> ProviderSettings {
   ("providers[0].proof_key", corp + ", client_authentication: 'none', proof_key: false"),
   ("providers[0].claims.sub", corp + ", claims: { sub: 'id' }"),
   ("providers[0].hosted_domains", "id: 'google.com', client_ids: ['a'], hosted_domains: ['Corp']"),
+  (
+    "providers[0].authoritative_domains", "id: 'google.com', client_ids: ['a'], authoritative_domains: ['corp.example']"
+  ),
+  (
+    "providers[0].authorization_url",
+    "id: 'facebook.com', client_ids: ['a'], client_secret_env: 'X', discovery_url: 'https://www.facebook.com/d'"
+  ),
 ])
 func `check 69: a provider that lacks something is refused with the setting's name`(setting: String, text: String) {
   #expect(refusal { try settings("providers: [{ \(text) }]") }?.setting == setting)

@@ -134,7 +134,18 @@ func `a caller who is not known is unauthenticated as such`(refusal: CallerRefus
 }
 
 @Test func `an unknown service is not found, and its name is cut to a bearable length`() {
-  let status = status(of: HealthService.UnknownService(name: String(repeating: "x", count: 5_000)))
-  #expect(status.code.rawValue == 5)
-  #expect(status.message.count < 200)
+  // The second is one Character.
+  for name in [String(repeating: "x", count: 5_000), "x" + String(repeating: "\u{301}", count: 5_000)] {
+    let status = status(of: HealthService.UnknownService(name: name))
+    #expect(status.code.rawValue == 5)
+    #expect(status.message.utf8.count < 200)
+  }
+}
+
+@Test func `a hint of any length is cut, and the details say the same as the message`() throws {
+  let failure = Failure(.invalidField, field: "some.field", hint: String(repeating: "x", count: 5_000))
+  let status = status(of: failure)
+  #expect(status.message.utf8.count == 1_024)
+  #expect(try rich(status).message == status.message)
+  #expect(try detail(BadRequest.self, of: status)?.fieldViolations.first?.description.utf8.count == 1_024)
 }

@@ -57,6 +57,7 @@ func `Check of a name that is not served is an error, in any state`(service: Str
 @Test func `Watch says nothing before it was asked, and does not end when the client has said all`() throws {
   let watcher = try stream(try method(watch, of: health()))
   #expect(try told(watcher.woken(arena: roomyArena())) == [])
+  _ = try watcher.received(message(HealthCheckRequest()), arena: roomyArena())
   #expect(try told(watcher.ended(arena: roomyArena())) == [])
 }
 

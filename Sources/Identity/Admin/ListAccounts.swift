@@ -12,9 +12,9 @@ package struct AccountPage: Hashable, Sendable {
 package struct ListAccounts: Reading {
   package static let accountsMax = 1_000
   package static let usualAccounts = 100
-  /// A page ends before it comes to more than this, as its texts count, with one account at least: stock clients take
-  /// answers of 4 MiB.
-  package static let pageBytesMax = 1 << 20
+  /// A page ends before it comes to more than this, as its texts count, with one account at least: it has to leave room
+  /// for other answers in what a connection may leave untaken.
+  package static let pageBytesMax = 128 << 10
   /// Of the form of a page token.
   private static let version: UInt8 = 1
 

@@ -8,11 +8,10 @@ enum CallbackURI {
   /// address, broken encoding, a parameter twice (RFC 6749, 3.1), or more of them than any provider sends.
   static func parameters(of callback: String, at redirectURI: String) -> [String: String]? {
     let bytes = Array(callback.utf8)
-    let address = Array(redirectURI.utf8)
-    guard bytes.starts(with: address), bytes.count > address.count else { return nil }
-    let separator = address.contains(UInt8(ascii: "?")) ? UInt8(ascii: "&") : UInt8(ascii: "?")
-    guard bytes[address.count] == separator else { return nil }
-    var query = bytes[(address.count + 1)...]
+    let separator = redirectURI.utf8.contains(UInt8(ascii: "?")) ? UInt8(ascii: "&") : UInt8(ascii: "?")
+    let openings = spellings(of: redirectURI).map { $0 + [separator] }
+    guard let opening = openings.first(where: { bytes.starts(with: $0) }) else { return nil }
+    var query = bytes[opening.count...]
     // What browsers and pages add behind it says nothing.
     if let fragment = query.firstIndex(of: UInt8(ascii: "#")) { query = query[..<fragment] }
     guard let pairs = FormEncoding.pairs(query), pairs.count <= parametersMax else { return nil }
@@ -22,5 +21,19 @@ enum CallbackURI {
       guard !(name + value).utf8.contains(0), parameters.updateValue(value, forKey: name) == nil else { return nil }
     }
     return parameters
+  }
+
+  /// As it is registered, and without a path also as browsers write it: an empty path is `/` (RFC 3986, 6.2.3).
+  private static func spellings(of redirectURI: String) -> [[UInt8]] {
+    let address = Array(redirectURI.utf8)
+    let scheme = address.prefix { $0 != UInt8(ascii: ":") }
+    guard address[scheme.count...].starts(with: Array("://".utf8)) else { return [address] }
+    let authority = address[(scheme.count + 3)...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+    guard authority.endIndex == address.endIndex || address[authority.endIndex] == UInt8(ascii: "?") else {
+      return [address]
+    }
+    var slashed = address
+    slashed.insert(UInt8(ascii: "/"), at: authority.endIndex)
+    return [address, slashed]
   }
 }

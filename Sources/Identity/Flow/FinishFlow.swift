@@ -19,7 +19,12 @@ extension Environment {
     guard policy.enabledProviderIDs.contains(flow.order.providerID) else {
       throw Failure.notEnabled(flow.order.providerID)
     }
-    let verified = try await providers.finish(flow, with: parameters, at: clock.now())
+    let verified: VerifiedCredential
+    do {
+      verified = try await providers.finish(flow, with: parameters, at: clock.now())
+    } catch let failure as Failure {
+      throw failure.retryAfterMillis == nil ? failure : failure.endingFlow
+    }
     guard verified.assertion.identity.providerID == flow.order.providerID else {
       throw Failure.flowMismatch("the adapter answered for another provider")
     }
@@ -67,5 +72,15 @@ extension Environment {
       throw Failure(
         .requiresRecentLogin, field: Failure.flowField, hint: "The provider did not ask the person to sign in again.")
     }
+  }
+}
+
+extension Failure {
+  /// Of a flow that is spent: the same call cannot succeed later, so that the caller is not told when to repeat it.
+  fileprivate var endingFlow: Failure {
+    var failure = self
+    failure.retryAfterMillis = nil
+    failure.hint = "The provider cannot be reached now; start the flow again."
+    return failure
   }
 }

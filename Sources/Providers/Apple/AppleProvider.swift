@@ -21,6 +21,7 @@ struct AppleProvider: OIDCAdapter {
     settings.scopes = ["openid", "email", "name"]
     settings.callerParameters = ["locale"]
     settings.nonce = .required
+    settings.kitsHashNonces = true
     settings.usesProofKey = false
     settings.profileUse = .never
     settings.takesTextAsVerified = true

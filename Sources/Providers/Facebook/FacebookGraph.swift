@@ -4,8 +4,8 @@ import Fetch
 import Store
 import Tokens
 
-/// What we ask Facebook's Graph: what a token is, and who its bearer is. Tokens travel in the header, since addresses
-/// end up in logs; only the one to be inspected has no other place than the query.
+/// What we ask Facebook's Graph: what a token is, and who its bearer is. The Graph API is published with its tokens in
+/// the query, so no address of a call is ever logged.
 struct FacebookGraph: Sendable {
   let applicationID: String
   let secret: Secret
@@ -29,19 +29,27 @@ struct FacebookGraph: Sendable {
   func inspect(_ accessToken: String, at now: Timestamp) async throws -> Inspected {
     guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
     let application = applicationID + "|" + secret.revealed
-    let answer = try await ask(checkURL, [Parameter("input_token", accessToken)], as: application, bearer: .application)
-    return try FacebookGraph.read(answer.value, applicationID: applicationID, at: now)
+    let asked = [
+      Parameter("input_token", accessToken), Parameter("access_token", application),
+      Parameter("appsecret_proof", proof(of: application)),
+    ]
+    let answer = try await calls.answer(checkURL, to: asked)
+    let document = try document(answer, to: .application)
+    return try FacebookGraph.read(document.value, applicationID: applicationID, at: now)
   }
 
   func profile(_ accessToken: String) async throws -> Document {
-    try await ask(profileURL, [Parameter("fields", "id,name,email,picture")], as: accessToken, bearer: .person)
+    let asked = [
+      Parameter("fields", "id,name,email,picture"), Parameter("access_token", accessToken),
+      Parameter("appsecret_proof", proof(of: accessToken)),
+    ]
+    let answer = try await calls.answer(profileURL, to: asked)
+    return try document(answer, to: .person)
   }
 
-  private func ask(
-    _ url: String, _ parameters: [Parameter], as token: String, bearer: FacebookErrors.Bearer
-  ) async throws -> Document {
-    let proved = parameters + [Parameter("appsecret_proof", proof(of: token))]
-    let answer = try await calls.answer(URLEncoding.url(url, adding: proved), accessToken: token)
+  private func document(
+    _ answer: FetchedBody, to bearer: FacebookErrors.Bearer
+  ) throws(ProviderRefusal) -> Document {
     if (400...403).contains(answer.status),
       let document = try? JSONValue.parse(answer.bytes, byteCountMax: ProviderCalls.documentBytesMax),
       let refusal = FacebookErrors.refusal(document, of: bearer)

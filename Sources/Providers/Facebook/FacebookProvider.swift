@@ -39,6 +39,11 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
     try settings.require(
       settings.emailTrust == .asserted(.unverified, authoritativeDomains: []), "email_trust",
       "must be unverified: Facebook does not say that it checked an address")
+    // A discovery document takes the owner's away, and names those of Limited Login at most.
+    let needed: Set<String> = ["authorization_url", "token_url", "profile_url", "audience_check_url"]
+    for (setting, url) in settings.endpoints.all where needed.contains(setting) {
+      try settings.require(!url.isEmpty, setting, "must be set: a discovery document does not name it")
+    }
   }
 
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
@@ -81,7 +86,8 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
     assertion.photoURL = Person.url(profile.value.member(at: "picture.data.url"))
     var own = tokens
     own.grantedScopes = inspected.scopes
-    own.expiresInSeconds = inspected.expiresAt.map { $0 - now.seconds } ?? tokens.expiresInSeconds
+    own.expiresInSeconds =
+      inspected.expiresAt.flatMap { TokenAnswer.life($0 - now.seconds) } ?? tokens.expiresInSeconds
     return VerifiedToken(assertion: assertion, own: own)
   }
 }

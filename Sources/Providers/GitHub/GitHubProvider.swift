@@ -81,7 +81,9 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
 
   /// GitHub demands a User-Agent; the fetcher sends one with every request.
   private func person(of tokens: ProvidersOwnTokens) async throws -> Assertion {
-    let profile = try await flow.calls.document(settings.endpoints.profile, accessToken: tokens.accessToken)
+    let answer = try await flow.calls.answer(settings.endpoints.profile, accessToken: tokens.accessToken)
+    try GitHubLimit.check(answer)
+    let profile = try ProviderCalls.document(answer)
     guard let number = profile.value["id"]?.int, number > 0 else {
       throw ProviderRefusal.unavailable(why: "user: no id")
     }
@@ -94,6 +96,7 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
   /// which a person need not let us see.
   private func email(of tokens: ProvidersOwnTokens) async throws -> String? {
     let answer = try await flow.calls.answer(settings.endpoints.emails, accessToken: tokens.accessToken)
+    try GitHubLimit.check(answer)
     guard answer.status == 403 || answer.status == 404 else {
       guard let addresses = try ProviderCalls.document(answer).value.array else {
         throw ProviderRefusal.unavailable(why: "user/emails: no list")

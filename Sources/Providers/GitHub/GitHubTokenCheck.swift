@@ -32,6 +32,7 @@ struct GitHubTokenCheck: Sendable {
           .init("authorization", credentials), .init("content-type", "application/json"),
           .init("accept", "application/json"),
         ], body: body.bytes))
+    try GitHubLimit.check(answer)
     switch answer.status {
     // 422: it does not even look like a token.
     case 404, 422: throw ProviderRefusal.invalid(why: "GitHub did not issue the token to us")

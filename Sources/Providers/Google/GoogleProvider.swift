@@ -50,13 +50,35 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     guard let domain = document["hd"]?.string, domains.contains(domain) else { throw .invalid(why: "HOSTED_DOMAIN") }
   }
 
+  /// The domain that the caller asks for is in an address which the person can change: it is kept for the end.
+  func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
+    var started = try await client.start(flow, at: now)
+    started.kept = flow.parameters["hd"]?.lowercased() ?? ""
+    return started
+  }
+
+  func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+    let asked = flow.kept
+    return try await client.finish(callback, of: flow, at: now) { claims throws(ProviderRefusal) in
+      try GoogleProvider.check(claims.all, isOfAsked: asked)
+    }
+  }
+
+  /// `*` is an organisation, whichever.
+  private static func check(_ document: JSONValue, isOfAsked asked: String) throws(ProviderRefusal) {
+    guard !asked.isEmpty else { return }
+    let domain = document["hd"]?.string ?? ""
+    guard asked == "*" ? !domain.isEmpty : domain.utf8.elementsEqual(asked.utf8) else {
+      throw .invalid(why: "HOSTED_DOMAIN")
+    }
+  }
+
   /// Its own check says for which client the token was issued; who the bearer is, is then asked with the token.
   func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
     let accessToken = presented.accessToken
     guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
-    // In the body: addresses end up in logs.
-    let answer = try await calls.post(
-      [Parameter("access_token", accessToken)], to: client.settings.endpoints.audienceCheck)
+    let answer = try await calls.answer(
+      client.settings.endpoints.audienceCheck, to: [Parameter("access_token", accessToken)])
     guard answer.status != 400 else { throw ProviderRefusal.invalid(why: "the provider does not know the token") }
     let check = try ProviderCalls.document(answer).value
     try checkAudience(check, at: now)

@@ -2,7 +2,8 @@ import Fetch
 import Store
 
 /// `linkedin.com`, by its OpenID Connect. It takes proof keys from native applications only, and does not give every
-/// nonce back.
+/// nonce back. Its ID token says in a text that an address is verified, which is no word (check 55): a flow asks
+/// userinfo, and what only a kit's token says stays unverified.
 struct LinkedInProvider: OIDCAdapter {
   let client: OIDCClient
 
@@ -17,6 +18,8 @@ struct LinkedInProvider: OIDCAdapter {
     settings.scopes = ["openid", "email", "profile"]
     settings.usesProofKey = false
     settings.flowNonceIsRequired = false
+    settings.profileUse = .always
+    settings.profileGoesFirst = true
     settings.emailTrust = .asserted(.verified, authoritativeDomains: [])
     return settings
   }
@@ -27,6 +30,10 @@ struct LinkedInProvider: OIDCAdapter {
     var flow = try CodeFlow.openID(settings, fetching: fetching)
     flow?.authorization.loginHintName = nil
     flow?.authorization.freshLogin = [:]
+    // It asks for scopes with blanks and grants them with commas.
+    flow?.scopeSeparators = [UInt8(ascii: ","), UInt8(ascii: " ")]
+    // Whatever of a redemption does not fit the code, and a code that is too old, is one of these two.
+    flow?.vendorErrors = .badCode(as: ["invalid_request", "invalid_redirect_uri"])
     client = OIDCClient(settings, flow: flow, fetching: fetching)
   }
 }

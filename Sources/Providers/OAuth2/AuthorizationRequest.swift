@@ -4,7 +4,7 @@ enum ReservedParameters {
   static let names: Set<String> = [
     "client_id", "client_secret", "response_type", "response_mode", "redirect_uri", "scope", "state", "nonce", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "request", "request_uri", "registration",
-    "id_token_hint", "max_age",
+    "id_token_hint", "max_age", "appsecret_proof",
   ]
   /// What statements of ours begin with, and everything of OAuth 1.0a.
   static let prefixes = ["client_assertion", "oauth_"]

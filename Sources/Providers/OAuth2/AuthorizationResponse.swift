@@ -6,7 +6,7 @@ package enum AuthorizationResponse {
 
   /// What the response must say about who sent it (RFC 9207).
   package struct Sender: Hashable, Sendable {
-    /// nil: the provider has no issuer, so that an `iss` means nothing.
+    /// nil: the provider has none, or it is known by the ID token only; an `iss` is not compared here.
     package var issuer: String?
     /// The provider announces `iss`, or is configured to send it.
     package var mustSay: Bool
@@ -41,11 +41,8 @@ package enum AuthorizationResponse {
 
   /// RFC 9207, 2.4: compared as it is, character by character.
   private static func check(_ issuer: String?, _ sender: Sender) throws(ProviderRefusal) {
-    guard let expected = sender.issuer else { return }
-    guard let issuer else {
-      if sender.mustSay { throw .flowMismatch(why: "no iss in the response") }
-      return
-    }
+    guard issuer != nil || !sender.mustSay else { throw .flowMismatch(why: "no iss in the response") }
+    guard let issuer, let expected = sender.issuer else { return }
     guard issuer.utf8.elementsEqual(expected.utf8) else { throw .flowMismatch(why: "the response of another issuer") }
   }
 

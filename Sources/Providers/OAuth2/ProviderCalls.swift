@@ -27,6 +27,14 @@ struct ProviderCalls: Sendable {
     return try await fetch(FetchRequest(url, for: providerID, fields: [bearer, accept] + fields))
   }
 
+  /// The answer to a question whose parameters, tokens among them, the owner wants in the address. Nothing that is
+  /// printed of a request has its query, and no refusal names an address.
+  func answer(_ url: String, to parameters: [Parameter]) async throws -> FetchedBody {
+    let accept = FetchRequest.Field("accept", "application/json")
+    return try await fetch(
+      FetchRequest(URLEncoding.url(url, adding: parameters), for: providerID, fields: [accept]))
+  }
+
   /// The answer to a form, whatever it is.
   func post(_ parameters: [Parameter], to url: String, fields: [FetchRequest.Field] = []) async throws -> FetchedBody {
     let type = FetchRequest.Field("content-type", "application/x-www-form-urlencoded")

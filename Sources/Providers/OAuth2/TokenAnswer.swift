@@ -60,8 +60,12 @@ package struct TokenAnswer: Equatable, Sendable {
 
   /// A number, or its digits in a text. It is only handed on, so nonsense is the same as nothing.
   private static func seconds(_ value: JSONValue?) -> Int64? {
-    let seconds = value?.int ?? value?.string.flatMap { Int64($0) }
-    return seconds.flatMap { (0...Int64(Int32.max)).contains($0) ? $0 : nil }
+    life(value?.int ?? value?.string.flatMap { Int64($0) })
+  }
+
+  /// Sixty-eight years at most, which can be counted in milliseconds too.
+  static func life(_ seconds: Int64?) -> Int64? {
+    seconds.flatMap { (0...Int64(Int32.max)).contains($0) ? $0 : nil }
   }
 
   static func scopes(_ text: String?, _ separators: Set<UInt8>) throws(ProviderRefusal) -> [String] {
@@ -80,12 +84,26 @@ package struct VendorErrors: Sendable {
   init(_ refusal: @escaping @Sendable (JSONValue) -> ProviderRefusal?) { self.refusal = refusal }
 }
 
-/// RFC 6749, 5.2.
+extension VendorErrors {
+  /// Of providers that call a bad code a bad request of ours, and say only in words that the code is to blame.
+  /// - Parameter errors: What they call it, in lower case.
+  static func badCode(as errors: Set<String>) -> VendorErrors {
+    VendorErrors { document in
+      guard let error = document["error"]?.string, errors.contains(error.lowercased()),
+        let description = document["error_description"]?.string,
+        description.lowercased().contains("authorization code")
+      else { return nil }
+      return .invalid(why: LoggedText.of(error, description))
+    }
+  }
+}
+
+/// RFC 6749, 5.2; in whatever case, since Yahoo documents its errors in capitals.
 enum TokenEndpointError {
   static func refusal(_ error: JSONValue, _ description: String?) -> ProviderRefusal {
     guard let code = error.string else { return .refused(why: "the token endpoint answers with an error object") }
     let why = LoggedText.of(code, description)
-    switch code {
+    switch code.lowercased() {
     // The code is spent, expired, or of another client, redirect URI or verifier.
     case "invalid_grant": return .invalid(why: why)
     case "server_error", "temporarily_unavailable", "slow_down": return .unavailable(why: why)

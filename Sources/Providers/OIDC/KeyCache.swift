@@ -8,10 +8,13 @@ import Tokens
 /// Checking a token with a key that is here takes no suspension and one uncontended lock around a copied reference. A
 /// set whose life is over is not used, whether or not a new one can be had: what cannot be had fails closed (check 53).
 final class KeyCache: Sendable {
-  /// A new key must be usable soon, and a caller who makes up key ids must not make us ask without end.
+  /// A new key must be usable at once, and a caller who makes up key ids must not make us ask without end: this long
+  /// after asking for a key that was not among those at hand, nobody asks for another (check 53).
   static let unknownKeyRefetchMillis: Int64 = 60_000
   /// After a failed attempt the next caller is answered at once for this long, instead of waiting out the time limit.
   static let failureRetryMillis: Int64 = 5_000
+  /// The keys may have to be loaded first, and one that is newer than those be asked for then.
+  static let fetchesForOneToken = 2
   static let lifeSecondsDefault = 3600
   static let lifeSecondsRange = 300...86_400
 
@@ -39,6 +42,8 @@ final class KeyCache: Sendable {
     var metadata: ProviderMetadata?
     var goodUntil = Timestamp(millis: .min)
     var askedAt: Timestamp?
+    /// The last time that it was for a key which was not among those at hand.
+    var refetchedAt: Timestamp?
     /// Why the last attempt brought nothing.
     var failure: String?
     /// The one fetch under way, which everybody who needs it waits for.
@@ -53,18 +58,28 @@ final class KeyCache: Sendable {
 
   private static func view(of state: State, at now: Timestamp) -> View {
     let keys = now < state.goodUntil ? state.keys : nil
-    let pauseMillis = keys != nil ? unknownKeyRefetchMillis : state.failure != nil ? failureRetryMillis : 0
-    let pauseIsOver = state.askedAt.map { now >= $0.adding(millis: pauseMillis) } ?? true
     let metadata = keys == nil ? nil : state.metadata
-    if state.flight != nil || pauseIsOver { return View(keys: keys, metadata: metadata, ifMissing: .fetch) }
+    if state.flight != nil || mayAsk(state, hasKeys: keys != nil, at: now) {
+      return View(keys: keys, metadata: metadata, ifMissing: .fetch)
+    }
     return View(keys: keys, metadata: metadata, ifMissing: state.failure.map { .unavailable(why: $0) } ?? .refuse)
+  }
+
+  private static func mayAsk(_ state: State, hasKeys: Bool, at now: Timestamp) -> Bool {
+    guard let askedAt = state.askedAt else { return true }
+    guard hasKeys else { return state.failure == nil || now >= askedAt.adding(millis: failureRetryMillis) }
+    // Asked after the token came, the provider has named every key that can have signed it.
+    guard askedAt < now else { return false }
+    return state.refetchedAt.map { now >= $0.adding(millis: unknownKeyRefetchMillis) } ?? true
   }
 
   /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.
   func refresh(at now: Timestamp) async {
     let flight: Task<Void, Never>? = state.withLock { state in
-      guard state.flight == nil, case .fetch = KeyCache.view(of: state, at: now).ifMissing else { return state.flight }
+      let view = KeyCache.view(of: state, at: now)
+      guard state.flight == nil, case .fetch = view.ifMissing else { return state.flight }
       state.askedAt = now
+      if view.keys != nil { state.refetchedAt = now }
       state.flight = Task { await self.fetch(askedAt: now) }
       return state.flight
     }

@@ -97,7 +97,8 @@ struct OIDCClient: Sendable {
   }
 
   /// A nonce on one side only is refused as a wrong one is: it is the mark of a token from somebody else's sign-in.
-  /// Native kits put the SHA-256 of the nonce into their request, so that the claim is the hash in hex (check 46).
+  /// Native kits put the SHA-256 of the nonce into their request, so that the claim is the hash in hex (check 46), and
+  /// Apple's always do: an ID token of Apple's with the nonce as it is comes from a flow.
   private func checkNonce(_ claim: String?, raw: String) throws(ProviderRefusal) {
     guard let claim else {
       guard raw.isEmpty, settings.nonce == .optional else { throw .missingOrInvalidNonce }
@@ -105,14 +106,15 @@ struct OIDCClient: Sendable {
     }
     let claimed = Array(claim.utf8)
     let rawBytes = Array(raw.utf8)
-    guard !rawBytes.isEmpty,
-      constantTimeEquals(claimed, rawBytes) || constantTimeEquals(claimed, Hexadecimal.encode(sha256(rawBytes)))
-    else { throw .missingOrInvalidNonce }
+    let isPlain = !settings.kitsHashNonces && constantTimeEquals(claimed, rawBytes)
+    guard !rawBytes.isEmpty, isPlain || constantTimeEquals(claimed, Hexadecimal.encode(sha256(rawBytes))) else {
+      throw .missingOrInvalidNonce
+    }
   }
 
   /// What is signed is remembered, not the token: an ECDSA signature has a second valid form, which would make one
   /// token two. It is kept for as long as the rules accept it, which is past its expiry.
-  private func toSpend(_ claims: ProviderClaims, of token: String) -> VerifiedToken.ToSpend? {
+  func toSpend(_ claims: ProviderClaims, of token: String) -> VerifiedToken.ToSpend? {
     guard settings.nonce == .required, let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
     let signed = Array(settings.id.utf8) + [0] + Array(token.utf8[..<end])
     let endSeconds = min(claims.expiresAt, 1 << 40) + rules.leewaySeconds
@@ -122,8 +124,9 @@ struct OIDCClient: Sendable {
 
   /// - Parameter profile: What the provider said beside the token.
   func assertion(_ verified: Verified, profile: Document? = nil) -> Assertion {
-    Person.assertion(
-      verified.subject, of: settings, documents: [verified.claims.all] + (profile.map { [$0.value] } ?? []),
+    let (claims, said) = ([verified.claims.all], profile.map { [$0.value] } ?? [])
+    return Person.assertion(
+      verified.subject, of: settings, documents: settings.profileGoesFirst ? said + claims : claims + said,
       profile: profile?.bytes ?? verified.payload)
   }
 

@@ -31,7 +31,11 @@ extension OIDCClient {
     return try flow.start(request, at: try await places(at: now).endpoints.authorization)
   }
 
-  func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
+  /// - Parameter check: What the provider demands of the ID token of this flow beside.
+  func finish(
+    _ callback: Callback, of state: FlowState, at now: Timestamp,
+    check: @Sendable (ProviderClaims) throws(ProviderRefusal) -> Void = { _ in }
+  ) async throws -> VerifiedToken {
     guard let flow else { throw ProviderRefusal.notEnabled }
     let places = try await places(at: now)
     let answer = try await flow.redeem(
@@ -51,9 +55,12 @@ extension OIDCClient {
       throw ProviderRefusal.flowMismatch(why: "the response of another issuer")
     }
     try checkFlowNonce(verified.claims.nonce, of: state)
+    try check(verified.claims)
     let profile = try await profile(of: verified, from: places.endpoints.profile, answer.own.accessToken, flow)
+    // The token is handed to the caller, who may not bring it back as one of a kit's.
     return VerifiedToken(
-      assertion: assertion(verified, profile: profile), own: answer.own,
+      assertion: assertion(verified, profile: profile), toSpend: toSpend(verified.claims, of: answer.own.idToken),
+      own: answer.own,
       authenticatedAt: OIDCClient.authenticatedAt(verified.claims, at: now))
   }
 
@@ -69,8 +76,10 @@ extension OIDCClient {
   }
 
   private func claims(_ token: String, accessToken: String, code: String?, at now: Timestamp) async throws -> Verified {
-    if let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) { return verified }
-    await keys.refresh(at: now)
+    for _ in 0..<KeyCache.fetchesForOneToken {
+      if let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) { return verified }
+      await keys.refresh(at: now)
+    }
     guard let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) else {
       throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
     }

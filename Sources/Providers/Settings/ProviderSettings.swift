@@ -67,6 +67,10 @@ package struct ProviderSettings: Sendable {
   package var claims = ClaimNames()
   /// Apple writes `email_verified` as a text; with any other provider that is no word (check 55).
   var takesTextAsVerified = false
+  /// LinkedIn's ID token has that word as a text too, and its userinfo as the boolean, so that this is believed first.
+  var profileGoesFirst = false
+  /// The nonce claim of an ID token that a caller brings is always a hash (Apple), not the raw nonce.
+  var kitsHashNonces = false
   /// Google: organisations whose people may come, by domain; empty: everybody.
   package var hostedDomains: Set<String> = []
   package var tenants = TenantSettings()

@@ -35,6 +35,7 @@ struct TwitterOAuth2Provider: CodeAdapter {
     self.settings = settings
     var flow = CodeFlow(settings, proof: try settings.clientProof(), fetching: fetching)
     flow.authorization.loginHintName = nil
+    flow.vendorErrors = .badCode(as: ["invalid_request"])
     self.flow = flow
   }
 

@@ -136,7 +136,12 @@ extension Settings {
       "unverified": .unverified, "verified": .verified, "authoritative": .authoritative,
     ]
     guard trust != "default" else {
-      if !domains.isEmpty { settings.emailTrust = .asserted(.unverified, authoritativeDomains: Set(domains)) }
+      guard !domains.isEmpty else { return }
+      guard case .asserted(let tier, _) = settings.emailTrust else {
+        throw reader.wrong(
+          "authoritative_domains", "it means nothing with the default email_trust of \(settings.id), which is a rule")
+      }
+      settings.emailTrust = .asserted(tier, authoritativeDomains: Set(domains))
       return
     }
     guard let tier = tiers[trust] else { throw reader.wrong("email_trust", "there is no tier \(trust)") }

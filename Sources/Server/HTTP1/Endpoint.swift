@@ -41,12 +41,13 @@ final class HTTPEndpoint: ReactorDriver {
     var phase = Phase.lingering
   }
 
-  private enum Time: UInt32 { case request, farewell }
+  private enum Time: UInt32 { case request, farewell, pause }
 
   private static let listenerTicket = Ticket(slot: .max - 1, generation: 0)
   private static let readBytesMax = 4_096
   /// For the word that a request came too slowly, and for nothing else.
   private static let farewellMillis: Int64 = 1_000
+  private static let pauseMillis: Int64 = 10
 
   private let reactor: Reactor<HTTPEndpoint>
   private let listening: Listening
@@ -93,8 +94,9 @@ final class HTTPEndpoint: ReactorDriver {
   func endTurn() {}
   var hasLeftovers: Bool { false }
 
-  /// A connection has had its time, whatever it did with it.
+  /// A connection has had its time, whatever it did with it; or the listener has had its pause.
   func timerFired(_ ticket: Ticket, kind: UInt32) {
+    if ticket == HTTPEndpoint.listenerTicket { return watchListener(true) }
     guard let slot = current(ticket) else { return }
     guard kind == Time.request.rawValue else { return close(slot) }
     switch slots[slot].phase {
@@ -119,7 +121,8 @@ final class HTTPEndpoint: ReactorDriver {
 
   private func accept() {
     switch listening.accept() {
-    case .none, .gone, .exhausted: break
+    case .none, .gone: break
+    case .exhausted: pause()
     case .turnedAway: site.refused(.descriptors)
     case .connection(let descriptor, let address):
       let network = Census.network(address)
@@ -137,6 +140,21 @@ final class HTTPEndpoint: ReactorDriver {
       perform(slot) { try reactor.watch(descriptor, ticket, read: true, write: false) }
       reactor.startTimer(ticket, kind: Time.request.rawValue, delayMillis: site.requestMillis)
       proceed(slot)
+    }
+  }
+
+  /// Whoever waits there cannot be taken now, and would wake us again at once.
+  private func pause() {
+    watchListener(false)
+    let ticket = HTTPEndpoint.listenerTicket
+    reactor.startTimer(ticket, kind: Time.pause.rawValue, delayMillis: HTTPEndpoint.pauseMillis)
+  }
+
+  private func watchListener(_ read: Bool) {
+    do {
+      try reactor.change(listening.descriptor, HTTPEndpoint.listenerTicket, read: read, write: false)
+    } catch {
+      log.error("epoll refuses a change of the \(site.name) listener", ["why": "\(error)"])
     }
   }
 

@@ -242,10 +242,13 @@ private final class PumpedCall {
     self.method = method
     context = CallContext(caller: .anyone, path: method.path, peerAddress: "127.0.0.1", fate: Fate())
     switch method.handler {
-    case .unary: handler = nil
-    case .stream(_, let make): handler = make(context)
+    case .unary:
+      handler = nil
+      call = Call(head: head, messageBytesMax: 65_536, streams: false)
+    case .stream(let fromClient, let make):
+      handler = make(context)
+      call = Call(head: head, messageBytesMax: 65_536, streams: true, takesOne: !fromClient)
     }
-    call = Call(head: head, messageBytesMax: 65_536, streams: handler != nil)
   }
 }
 

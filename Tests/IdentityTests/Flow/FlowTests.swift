@@ -119,8 +119,10 @@ extension World {
 
   @Test func `Where the provider fails the flow is spent all the same`() async throws {
     let redirect = world.redirect(try await world.start(), google())
-    world.providers.refuse(with: Failure(.providerUnavailable))
-    await refused(.providerUnavailable) { try await world.signIn(redirect) }
+    world.providers.refuse(with: Failure(.providerUnavailable, hint: "Try again.", retryAfterMillis: 5_000))
+    // So that no caller may be told to repeat the call.
+    let failure = await refused(.providerUnavailable) { try await world.signIn(redirect) }
+    #expect(failure?.retryAfterMillis == nil && failure?.hint.contains("start the flow again") == true)
     world.providers.refuse(with: nil)
     await refused(.flowUsed) { try await world.signIn(redirect) }
   }
@@ -324,6 +326,22 @@ extension World {
   ])
   func `A redirect to another address, or one that is broken, is none`(_ uri: String) {
     #expect(CallbackURI.parameters(of: uri, at: callback) == nil)
+  }
+
+  @Test(arguments: [
+    ("https://app.example", "https://app.example/"), ("https://app.example:8443", "https://app.example:8443/"),
+    ("https://app.example?page=1", "https://app.example/?page=1"), ("http://127.0.0.1", "http://127.0.0.1/"),
+  ])
+  func `A redirect URI without a path comes back from a browser with the path of a slash`(
+    _ registered: String, _ seen: String
+  ) {
+    let separator = registered.contains("?") ? "&" : "?"
+    for address in [registered, seen] {
+      #expect(CallbackURI.parameters(of: "\(address)\(separator)code=1", at: registered) == ["code": "1"])
+    }
+    for address in [registered + "//", registered + "/x", seen + "/", "https://app.example.org/"] {
+      #expect(CallbackURI.parameters(of: "\(address)\(separator)code=1", at: registered) == nil)
+    }
   }
 
   @Test func `Thirty-two parameters are taken and one more is not`() {

@@ -126,8 +126,8 @@ class Facebook(OpenIDProvider):
         return json_answer({"data": granted + declined})
 
     def debug_token(self, request: Request, **_: str) -> Answer:
-        """For the application itself only, which shows its app access token."""
-        token = self.presented(request)
+        """For the application itself only, which shows its app access token, beside the other one in the query."""
+        token = request.value("access_token")
         application = self._application_of(token)
         if application is None:
             return UNKNOWN_TOKEN

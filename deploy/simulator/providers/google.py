@@ -23,7 +23,7 @@ class Google(OpenIDProvider):
 
     def routes(self) -> list[Route]:
         return [*super().routes(), Route("GET", "/oauth2/v3/certs", "jwks", self.jwks),
-                Route("GET POST", "/tokeninfo", "tokeninfo", self.tokeninfo)]
+                Route("GET", "/tokeninfo", "tokeninfo", self.tokeninfo)]
 
     def subject(self, person: Person, client_id: str) -> str:
         return decimal(self.name, person.username, 21)

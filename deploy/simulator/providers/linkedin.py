@@ -1,9 +1,11 @@
-"""LinkedIn: OpenID Connect without proof keys for web applications, the secret in the form."""
+"""LinkedIn: OpenID Connect without proof keys for web applications, the secret in the form, scopes with commas."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import tokens
+from protocols.ledger import Record
 from protocols.oauth2 import Rules
 from protocols.openid import OpenIDProvider
 from protocols.people import Person, letters
@@ -25,6 +27,15 @@ class LinkedIn(OpenIDProvider):
 
     def denial(self) -> Pairs:
         return [("error", "user_cancelled_login"), ("error_description", "The user cancelled LinkedIn login")]
+
+    def complete_token(self, token: Record, request: Any) -> Record:
+        token = super().complete_token(token, request)
+        return token | {"scope": token.get("scope", "").replace(" ", ",")}
+
+    def complete_order(self, order: tokens.Order, person: Person) -> None:
+        """The flag is a text in ID tokens, and a boolean at the userinfo endpoint."""
+        if "email_verified" in order.claims:
+            order.claims["email_verified"] = str(order.claims["email_verified"]).lower()
 
     def subject(self, person: Person, client_id: str) -> str:
         return letters(self.name, person.username, 10, ALPHABET)

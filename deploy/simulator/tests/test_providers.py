@@ -100,6 +100,8 @@ def test_google_signs_an_id_token_with_azp_and_hd_and_knows_whose_an_access_toke
     assert client.get("/tokeninfo", access_token=theirs)["aud"] == "another-app"
     unknown = client.session.get(client.base + "/tokeninfo", params={"access_token": "unknown"})
     assert (unknown.status_code, unknown.json()["error"]) == (400, "invalid_token")
+    posted = client.session.post(client.base + "/tokeninfo", data={"access_token": tokens["access_token"]})
+    assert posted.status_code == 405
 
 
 # Facebook.
@@ -242,15 +244,25 @@ def test_everything_that_a_discovery_document_names_is_there(simulator: Running,
 
 
 def test_yahoo_linkedin_and_corp_say_the_same_in_token_and_userinfo(simulator: Running, ada: Person) -> None:
-    for name, issuer, path in (("yahoo", "https://api.login.yahoo.com", "/openid/v1/userinfo"),
-                               ("linkedin", "https://www.linkedin.com/oauth", "/v2/userinfo"),
-                               ("corp", simulator.base + "/corp", "/userinfo")):
+    """But for LinkedIn's flag, which is a text in the token."""
+    for name, issuer, path, flag in (("yahoo", "https://api.login.yahoo.com", "/openid/v1/userinfo", True),
+                                     ("linkedin", "https://www.linkedin.com/oauth", "/v2/userinfo", "true"),
+                                     ("corp", simulator.base + "/corp", "/userinfo", True)):
         client = Relying(simulator, name)
         claims = client.verify(client.tokens(ada, nonce="n")["id_token"], "latchkey", issuer)
         said = client.get(path)
-        assert {key: claims[key] for key in said} == said and said["email_verified"] is True
+        assert said["email_verified"] is True
+        assert {key: claims[key] for key in said} == said | {"email_verified": flag}
         with simulator.fault(name, "userinfo", "other-subject"):
             assert client.get(path)["sub"] != claims["sub"]
+
+
+def test_linkedin_grants_scopes_with_commas(simulator: Running, ada: Person) -> None:
+    client = Relying(simulator, "linkedin")
+    answer = simulator.http().post(client.token_endpoint, data={
+        "grant_type": "authorization_code", "code": client.callback(ada)["code"], "client_id": "latchkey",
+        "client_secret": "linkedin-secret", "redirect_uri": "https://app.example/callback"})
+    assert answer.json()["scope"] == "openid,email,profile"
 
 
 def test_discord_says_whether_the_address_is_verified_and_whose_the_token_is(simulator: Running, ada: Person) -> None:
