@@ -12,7 +12,7 @@ from grpc_status import rpc_status
 
 DOMAIN = "latchkey"
 # Signs of a stack, of SQL or of a source file in a text that a client sees.
-INNARDS = ("SELECT ", "INSERT ", "UPDATE ", "sqlite", ".swift", "Fatal error", "0x0")
+INNARDS = ("SELECT ", "INSERT ", "UPDATE ", "sqlite", ".swift", "Fatal error", "0x0000")
 
 
 @dataclass
