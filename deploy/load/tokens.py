@@ -4,8 +4,7 @@
 
 Of each kind `count`: `sign-in` for people with an account of their own, `link` for identities without an address, and
 `conflict` for identities whose unverified address is that of an account with a password, which latchkey-load makes.
-The server keeps 20 pending credentials of an account for ten minutes each, so one conflict a second, kept up, takes 30
-people.
+The server keeps 20 pending credentials of an account that nobody has completed yet, for ten minutes each.
 """
 
 from __future__ import annotations
