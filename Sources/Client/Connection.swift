@@ -296,7 +296,11 @@ public final class Connection {
       stream.headers.forEach { call.reader.field(name: $0, value: $1) }
     }
     if let fault = call.reader.received(stream.takeBody()) { return abandon(stream, fault) }
-    if let onMessage = call.onMessage { for message in call.reader.takeMessages() { onMessage(message) } }
+    if let onMessage = call.onMessage {
+      for message in call.reader.takeMessages() { onMessage(message) }
+      // Who was told enough may have cancelled the call.
+      guard stream.call != nil else { return }
+    }
     if stream.ended {
       stream.trailers.forEach { call.reader.field(name: $0, value: $1) }
       stream.call = nil

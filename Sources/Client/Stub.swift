@@ -5,10 +5,20 @@ internal import Wire
 
 /// A service of proto/ as protoc-c's functions take it: `latchkey__v1__auth_service__sign_in(stub.service, …)` sends
 /// its call over the stub's connection, and runs its closure on the loop's thread once the call has ended, with nil
-/// where it failed.
+/// where it failed. Where the answer is a stream, the closure runs with each message, and with nil at the end, however
+/// that came.
 @safe public final class Stub {
   public enum Service: Sendable, CaseIterable {
-    case auth, account, session, providerFlow, admin, health
+    case auth, account, session, providerFlow, secondFactor, verification, admin, event, health
+
+    /// The methods whose answer is a stream; protobuf-c's descriptors do not say it.
+    fileprivate var streams: Set<String> {
+      switch self {
+      case .auth, .account, .session, .providerFlow, .secondFactor, .verification: []
+      case .admin: ["ImportAccounts", "ExportAccounts"]
+      case .event, .health: ["Watch"]
+      }
+    }
   }
 
   /// What the generated functions take first. Named here, so that who calls them needs no protobuf-c of his own.
@@ -21,12 +31,14 @@ internal import Wire
   }
 
   public let connection: Connection
-  /// How the call ended whose closure runs.
+  /// How the call ended whose closure runs; OK while messages of a stream come.
   public private(set) var status = CallStatus.ok
   /// The call that was begun last, to be cancelled by; nil: the connection took no more.
   public private(set) var lastCall: CallID?
   private let form: UnsafeMutablePointer<Form>
   private let heads: [CallHead]
+  /// By method: its answer is a stream.
+  private let streams: [Bool]
 
   /// - Parameter options: of every call that is begun here; other options are another stub's.
   public init(
@@ -35,12 +47,15 @@ internal import Wire
     self.connection = connection
     let descriptor = unsafe service.descriptor
     var heads: [CallHead] = []
+    var streams: [Bool] = []
     for index in 0..<Int(unsafe descriptor.pointee.n_methods) {
       let name = unsafe String(cString: descriptor.pointee.methods[index].name)
       let path = unsafe "/\(String(cString: descriptor.pointee.name))/\(name)"
       heads.append(try CallHead(path: path, connection.endpoint, options))
+      streams.append(service.streams.contains(name))
     }
     self.heads = heads
+    self.streams = streams
     unsafe form = .allocate(capacity: 1)
     let base = unsafe ProtobufCService(descriptor: descriptor, invoke: invokeStub, destroy: nil)
     unsafe form.initialize(to: Form(service: base, stub: Unmanaged.passUnretained(self).toOpaque()))
@@ -63,8 +78,21 @@ internal import Wire
     _ context: UnsafeMutableRawPointer?
   ) {
     let output = unsafe UnsafeRawPointer(service.pointee.descriptor.pointee.methods[method].output!)
-    lastCall = connection.begin(heads[method], frame: unsafe frame(ofForm: request)) { [self] result in
-      unsafe finish(result, output, closure, context)
+    let (head, frame) = (heads[method], unsafe frame(ofForm: request))
+    guard streams[method] else {
+      lastCall = connection.begin(head, frame: frame) { [self] result in
+        unsafe finish(result, output, closure, context)
+      }
+      return
+    }
+    var isUnreadable = false
+    let take = { [self] (message: Message) in
+      guard !isUnreadable else { return }
+      isUnreadable = unsafe !hear(message, output, closure, context)
+    }
+    lastCall = connection.begin(head, frame: frame, onMessage: take) { [self] result in
+      status = isUnreadable ? Stub.unreadable : connection.status(of: result)
+      unsafe closure?(nil, context)
     }
   }
 
@@ -76,15 +104,26 @@ internal import Wire
       unsafe closure?(nil, context)
       return
     }
+    guard unsafe !hear(message, output, closure, context) else { return }
+    status = Stub.unreadable
+    unsafe closure?(nil, context)
+  }
+
+  private static let unreadable = CallStatus(.internal, "the answer is no message of its type")
+
+  /// Runs the closure with a message; false where it is none of its type.
+  private func hear(
+    _ message: Message, _ output: UnsafeRawPointer, _ closure: ProtobufCClosure?, _ context: UnsafeMutableRawPointer?
+  ) -> Bool {
     do {
       try unsafe connection.arena.withForm(
         message.bytes.span.extracting(message.start..<message.end), descriptor: output) { form in
         status = .ok
         unsafe closure?(form.assumingMemoryBound(to: ProtobufCMessage.self), context)
       }
+      return true
     } catch {
-      status = CallStatus(.internal, "the answer is no message of its type")
-      unsafe closure?(nil, context)
+      return false
     }
   }
 }
@@ -116,6 +155,18 @@ extension Stub.Service {
     case .providerFlow:
       var form = unsafe Latchkey__V1__ProviderFlowService_Service()
       unsafe latchkey__v1__provider_flow_service__init(&form, nil)
+      return unsafe form.base.descriptor
+    case .secondFactor:
+      var form = unsafe Latchkey__V1__SecondFactorService_Service()
+      unsafe latchkey__v1__second_factor_service__init(&form, nil)
+      return unsafe form.base.descriptor
+    case .verification:
+      var form = unsafe Latchkey__V1__VerificationService_Service()
+      unsafe latchkey__v1__verification_service__init(&form, nil)
+      return unsafe form.base.descriptor
+    case .event:
+      var form = unsafe Latchkey__V1__EventService_Service()
+      unsafe latchkey__v1__event_service__init(&form, nil)
       return unsafe form.base.descriptor
     case .admin:
       var form = unsafe Latchkey__V1__AdminService_Service()

@@ -18,4 +18,19 @@ package enum Base32 {
     if bits > 0 { letters.append(alphabet[Int(group << (5 - bits) & 31)]) }
     return String(decoding: letters, as: UTF8.self)
   }
+  /// Nil for padding, small letters, an impossible length, and stray bits in the last letter.
+  package static func decode(_ text: String) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var (group, bits) = (UInt32(0), UInt32(0))
+    for letter in text.utf8 {
+      guard let value = alphabet.firstIndex(of: letter) else { return nil }
+      group = group << 5 | UInt32(value)
+      bits += 5
+      guard bits >= 8 else { continue }
+      bits -= 8
+      bytes.append(UInt8(truncatingIfNeeded: group >> bits))
+    }
+    let stray = group & ((1 << bits) - 1)
+    return bits < 5 && stray == 0 ? bytes : nil
+  }
 }

@@ -73,6 +73,77 @@ private func check(_ server: TestServer, _ options: CallOptions = CallOptions())
   #expect(status.code == .internal)
 }
 
+/// Watches by the generated function until `enough` messages have come, and for what comes after them.
+private func watch(_ server: TestServer, enough: Int) throws -> (messages: Int, ends: Int, StatusCode) {
+  final class Watching {
+    var (messages, ends) = (0, 0)
+    let enough: Int
+    let health: Stub
+    let end: () -> Void
+    init(_ health: Stub, enough: Int, _ end: @escaping () -> Void) {
+      (self.health, self.enough, self.end) = (health, enough, end)
+    }
+  }
+  let loop = try EventLoop()
+  let connection = Connection(to: try endpoint(server), on: loop)
+  let watching = Watching(try Stub(.health, on: connection), enough: enough) {
+    loop.after(millis: 50) {
+      connection.close()
+      loop.stop()
+    }
+  }
+  var request = unsafe Grpc__Health__V1__HealthCheckRequest()
+  unsafe grpc__health__v1__health_check_request__init(&request)
+  unsafe grpc__health__v1__health__watch(watching.health.service, &request, { message, context in
+    let watching = unsafe Unmanaged<Watching>.fromOpaque(context!).takeUnretainedValue()
+    guard unsafe message != nil else {
+      watching.ends += 1
+      return watching.end()
+    }
+    watching.messages += 1
+    if watching.messages == watching.enough, let call = watching.health.lastCall {
+      watching.health.connection.cancel(call)
+    }
+  }, Unmanaged.passUnretained(watching).toOpaque())
+  loop.run()
+  return (watching.messages, watching.ends, watching.health.status.code)
+}
+
+private func message(_ status: HealthCheckResponse.ServingStatus) -> [UInt8] {
+  HealthCheckResponse(status: status).encode(arena: Arena(budgetBytes: 1_000))
+}
+
+@Test func `the closure of a stream sees each message, and then its end`() throws {
+  let server = try TestServer { stream, session in
+    session.respond(stream, head: okHead, body: message(.serving) + message(.notServing), trailers: okTrailers)
+  }
+  #expect(try watch(server, enough: .max) == (2, 1, .ok))
+}
+
+@Test func `a stream that its closure cancels ends once, with CANCELLED`() throws {
+  let server = try TestServer { stream, session in
+    session.start(stream, okHead)
+    session.send(stream, message(.serving) + message(.notServing))
+  }
+  let (messages, ends, code) = try watch(server, enough: 1)
+  // What came in one piece with the message that was enough is still told.
+  #expect(1...2 ~= messages && ends == 1 && code == .cancelled)
+}
+
+@Test func `a stream that its closure cancels once it has ended, ends as it did`() throws {
+  let server = try TestServer { stream, session in
+    session.respond(stream, head: okHead, body: message(.serving), trailers: okTrailers)
+  }
+  #expect(try watch(server, enough: 1) == (1, 1, .ok))
+}
+
+@Test func `a message of a stream that is none of its type is the library's INTERNAL`() throws {
+  let server = try TestServer { stream, session in
+    session.respond(stream, head: okHead, body: framed([0x0a]) + message(.serving), trailers: okTrailers)
+  }
+  #expect(try watch(server, enough: .max) == (0, 1, .internal))
+}
+
 @Test func `each method of a service goes to its own path, with the metadata of its stub`() throws {
   let seen = Mutex<[String]>([])
   let server = try TestServer { stream, session in

@@ -8,5 +8,11 @@ struct Base32Tests {
   ])
   func `The vectors of RFC 4648 10 for base32 encode, without padding`(plain: String, encoded: String) {
     #expect(Base32.encode(Array(plain.utf8)) == encoded)
+    #expect(Base32.decode(encoded) == Array(plain.utf8))
+  }
+
+  @Test(arguments: ["MY======", "my", "M", "MZX", "MZXW6Y", "MZ", "M0", "M1", "M8", "M ", "MÉ"])
+  func `What is no base32 in its one spelling is refused`(text: String) {
+    #expect(Base32.decode(text) == nil)
   }
 }
