@@ -78,7 +78,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey-load",
       dependencies: [
-        "Client", "Reactor", "Messages",
+        "Client", "Reactor", "Crypto", "Encodings", "Messages",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],

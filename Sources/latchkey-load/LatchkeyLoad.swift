@@ -4,7 +4,7 @@
 // latencies and the report.
 // Does not own: connections, frames and the rules of a call (Client), the generated stubs (C/Messages).
 // Read next: Run/Runner.swift, which drives it all on one thread; Pace/Pace.swift, Work/Work.swift and
-// Work/Chains.swift, People/Preparation.swift, Measure/Recorder.swift.
+// Work/Chains.swift, People/Casting.swift, Measure/Recorder.swift.
 
 internal import ArgumentParser
 internal import Client
@@ -23,7 +23,10 @@ struct LatchkeyLoad: ParsableCommand {
       arguments.
 
       Workloads:
-      \(WorkloadName.allCases.map { "  \($0.rawValue.padded(right: 22))\($0.meaning)" }.joined(separator: "\n"))
+      \(WorkloadName.allCases.map { "  \($0.rawValue.padded(right: 25))\($0.meaning)" }.joined(separator: "\n"))
+
+      No workload:
+      \(WorkloadName.leftOut.map { "  \($0.call): \($0.why)" }.joined(separator: "\n"))
       """)
 
   @Argument(help: ArgumentHelp("The workload; or --scenario.", valueName: "workload"))

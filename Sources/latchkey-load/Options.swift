@@ -126,7 +126,7 @@ struct PeopleOptions: ParsableArguments {
   @Option(help: "The provider that start-flow begins flows at.")
   var flowProvider = FlowWish().providerID
 
-  @Option(help: "Where they are to end: an address that the server has for this caller.")
+  @Option(help: "Where they, and mailed links, are to end: an address that the server has for this caller.")
   var redirectURI = FlowWish().redirectURI
 
   func validate() throws {

@@ -2,36 +2,6 @@ import Testing
 
 @testable import latchkey_load
 
-private let login = Login(email: "a@example.com", password: "correct horse")
-private let token = ProviderToken(providerID: "oidc.corp", idToken: "token")
-
-private func session(_ id: String = "id", providers: [String] = [], isNew: Bool = false) -> Answer {
-  .session(
-    SessionFacts(
-      idToken: "i", refreshToken: "r",
-      account: AccountFacts(id: id, email: login.email, isAnonymous: false, providerIDs: providers), isNew: isNew))
-}
-
-private func person() -> Person {
-  let person = Person(login: login, token: token)
-  person.accountID = "id"
-  return person
-}
-
-/// Gives a work these answers, one after the other, and says how it went: the calls that it made, and its end.
-private func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 0) -> (calls: [Method], end: String) {
-  var work = work
-  var calls: [Method] = []
-  for answer in [nil] + answers.map(Optional.some) {
-    switch work.next(answer, nowNanos: nanos) {
-    case .call(let call): calls.append(call.method)
-    case .done: return (calls, "done")
-    case .wrong(let why): return (calls, why)
-    }
-  }
-  return (calls, "under way")
-}
-
 @Test func `a conflict is walked to its end, and back`() {
   let held = Answer.ways(registered: false, methods: [], held: Held(providerID: "oidc.corp", email: login.email))
   let exists = Answer.accountExists(email: login.email, pendingToken: "pending")
@@ -81,13 +51,6 @@ private func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 
   #expect(play(FetchHeld(person, token), [exists, held], atNanos: 1).calls == [.signIn, .fetchProviders])
   #expect(play(FetchHeld(person, token), [held], atNanos: 2) == (calls: [.fetchProviders], end: "done"))
   #expect(play(FetchHeld(person, token), [exists, held], atNanos: 480_000_000_001).calls.count == 2)
-}
-
-@Test func `a session that is still open after SignOut is wrong`() {
-  let verdict = { Answer.verdict(active: $0, accountID: "id", reason: "") }
-  let (calls, end) = play(SignOut(), [session(isNew: true), .done, verdict(false)])
-  #expect(calls == [.signIn, .signOut, .verifyIDToken] && end == "done")
-  #expect(play(SignOut(), [session(isNew: true), .done, verdict(true)]).end.contains("still open"))
 }
 
 @Test func `created accounts are deleted`() {

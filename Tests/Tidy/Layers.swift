@@ -23,7 +23,8 @@ enum Layers {
       module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens", "Import"],
       others: ["ArgumentParser"]),
     Layer(
-      module: "latchkey-load", firstFile: "LatchkeyLoad.swift", ours: ["Client", "Reactor"],
+      module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
+      ours: ["Client", "Reactor", "Crypto", "Encodings"],
       c: ["Messages"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
     Layer(

@@ -1,11 +1,14 @@
 /// Somebody whom the load acts as: an account, what opens it, and the session at hand.
 final class Person {
+  /// What is sensitive wants a login of the last five minutes by default.
+  private static let loginMaxNanos: Int64 = 240_000_000_000
+
   /// Empty where the account has no password.
   var login: Login
   /// Once it is known.
   var accountID: String?
   var session: SessionFacts?
-  /// When the session was opened by a credential, which Link and Unlink ask for.
+  /// When the session was opened by a credential.
   var signedInNanos: Int64 = 0
   /// A token of a provider, for the workloads that need one.
   var token: ProviderToken?
@@ -17,6 +20,18 @@ final class Person {
   init(login: Login = Login(email: "", password: ""), token: ProviderToken? = nil) {
     self.login = login
     self.token = token
+  }
+
+  /// What opens the account again.
+  var credential: Credential { customToken.isEmpty ? .password(login) : .customToken(customToken) }
+
+  func signedIn(_ session: SessionFacts, atNanos nowNanos: Int64) {
+    self.session = session
+    signedInNanos = nowNanos
+  }
+
+  func hasRecentLogin(atNanos nowNanos: Int64) -> Bool {
+    session != nil && nowNanos - signedInNanos < Person.loginMaxNanos
   }
 }
 

@@ -26,7 +26,7 @@ extension Report {
   }
 
   private static let columns = ["/s", "right", "failed", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"]
-  private static let nameWidth = 34
+  private static let nameWidth = 43
   private static let width = 11
 
   private static func heading(_ kind: String) -> String {

@@ -186,6 +186,7 @@ final class Runner {
   }
 
   private func failed(_ lane: Lane, _ status: CallStatus) {
+    if let reason = lane.call.refusal, status.reason == reason { return step(lane, .refused(reason)) }
     if status.wasNotProcessed, lane.resends < Runner.resendsMax, lane.route.kind == .lasting {
       // A connection may have to be made anew before; the wait is in the latency.
       return loop.after(millis: Runner.resendMillis) { lane.resend() }

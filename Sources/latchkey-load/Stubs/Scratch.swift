@@ -29,6 +29,14 @@ final class Scratch {
     }
   }
 
+  /// Pointers one after the other, as a repeated field takes them.
+  func list<Form>(_ items: [UnsafeMutablePointer<Form>]) -> UnsafeMutablePointer<UnsafeMutablePointer<Form>?> {
+    let list = unsafe reserve(max(1, items.count) * MemoryLayout<UnsafeMutablePointer<Form>?>.stride)
+      .bindMemory(to: UnsafeMutablePointer<Form>?.self, capacity: items.count)
+    for index in unsafe items.indices { unsafe (list + index).initialize(to: items[index]) }
+    return unsafe list
+  }
+
   private func reserve(_ byteCount: Int) -> UnsafeMutableRawPointer {
     let start = (used + 15) & ~15
     precondition(start + byteCount <= Scratch.bytesMax, "the files that texts are read from bound them")

@@ -3,6 +3,7 @@ enum Call {
   /// A connection, opened by a TLS handshake.
   case connect
   case health
+  case watchHealth
   case fetch(email: String)
   case fetchHeld(pendingToken: String)
   case signIn(Credential, pendingToken: String = "")
@@ -11,65 +12,55 @@ enum Call {
   case reauthenticate(idToken: String, Credential)
   case create(Login)
   case get(idToken: String)
+  case update(idToken: String, displayName: String)
   case delete(idToken: String)
+  case merge(survivorIDToken: String, otherIDToken: String)
   case refresh(refreshToken: String)
   case signOut(idToken: String)
+  case revokeAll(idToken: String)
+  case listSessions(idToken: String)
   case verify(idToken: String)
   case signingKeys
   case listProviders
   case startFlow(FlowWish)
+  case startSecondFactor(pendingToken: String, factorID: String)
+  case finishSecondFactor(pendingToken: String, factorID: String, code: String)
+  case startEnrollment(idToken: String)
+  case finishEnrollment(idToken: String, enrollmentID: String, code: String)
+  case withdraw(idToken: String, factorID: String)
+  case sendPhoneCode(phoneNumber: String)
+  case sendEmailLink(email: String, continueURI: String)
+  case sendEmailVerification(idToken: String, continueURI: String)
+  case sendPasswordReset(email: String, continueURI: String)
+  case sendEmailChange(idToken: String, newEmail: String, continueURI: String)
+  /// The codes of these three are nobody's.
+  case checkCode(String)
+  case confirmEmail(code: String)
+  case resetPassword(code: String, newPassword: String)
   case lookup(email: String)
+  case list(pageToken: String)
+  case setDisabled(accountID: String, Bool)
+  case setCustomClaims(accountID: String, json: String)
+  case revokeSessions(accountID: String)
   case createCustomToken(accountID: String)
+  case importAccounts([ImportRow])
+  case exportAccounts
+  case watchEvents(cursor: String, Gathering.Wish)
 
-  var method: Method {
+  /// The reason with which the server must refuse it; nil: it must not.
+  var refusal: String? {
     switch self {
-    case .connect: .handshake
-    case .health: .check
-    case .fetch, .fetchHeld: .fetchProviders
-    case .signIn: .signIn
-    case .link: .link
-    case .unlink: .unlink
-    case .reauthenticate: .reauthenticate
-    case .create: .create
-    case .get: .get
-    case .delete: .delete
-    case .refresh: .refresh
-    case .signOut: .signOut
-    case .verify: .verifyIDToken
-    case .signingKeys: .getSigningKeys
-    case .listProviders: .listProviders
-    case .startFlow: .startFlow
-    case .lookup: .lookup
-    case .createCustomToken: .createCustomToken
+    case .checkCode, .confirmEmail, .resetPassword: "INVALID_CODE"
+    default: nil
     }
   }
-}
 
-/// The calls of all services, and the handshake before them; the raw value is the row of the report.
-enum Method: Int, CaseIterable {
-  case handshake, check, signIn, link, unlink, reauthenticate, fetchProviders, create, get, delete, refresh, signOut
-  case verifyIDToken, getSigningKeys, listProviders, startFlow, lookup, createCustomToken
-
-  var name: String {
+  /// What is wanted of an answer that is a stream.
+  var wish: Gathering.Wish {
     switch self {
-    case .handshake: "TLS handshake"
-    case .check: "Health/Check"
-    case .signIn: "AuthService/SignIn"
-    case .link: "AuthService/Link"
-    case .unlink: "AuthService/Unlink"
-    case .reauthenticate: "AuthService/Reauthenticate"
-    case .fetchProviders: "AuthService/FetchProviders"
-    case .create: "AccountService/Create"
-    case .get: "AccountService/Get"
-    case .delete: "AccountService/Delete"
-    case .refresh: "SessionService/Refresh"
-    case .signOut: "SessionService/SignOut"
-    case .verifyIDToken: "SessionService/VerifyIdToken"
-    case .getSigningKeys: "SessionService/GetSigningKeys"
-    case .listProviders: "ProviderFlowService/ListProviders"
-    case .startFlow: "ProviderFlowService/StartFlow"
-    case .lookup: "AdminService/Lookup"
-    case .createCustomToken: "AdminService/CreateCustomToken"
+    case .importAccounts, .exportAccounts: .all
+    case .watchEvents(_, let wish): wish
+    default: .first
     }
   }
 }
@@ -91,48 +82,15 @@ struct FlowWish: Equatable {
   var redirectURI = "http://localhost:3000/callback"
 }
 
+/// An account to be taken over, whose address is proved.
+struct ImportRow: Equatable {
+  var accountID: String
+  var email: String
+}
+
 enum Credential {
   case password(Login)
   case provider(ProviderToken)
   case customToken(String)
   case anonymous
-}
-
-/// What an answer with status OK says, as far as anybody looks at it. Copied out, because the message is gone when the
-/// completion returns.
-enum Answer: Equatable {
-  case connected(resumed: Bool)
-  case serving(Bool)
-  case ways(registered: Bool, methods: [String], held: Held?)
-  case session(SessionFacts)
-  case accountExists(email: String, pendingToken: String)
-  case account(AccountFacts)
-  case verdict(active: Bool, accountID: String, reason: String)
-  case signingKeys(count: Int)
-  case providers([String])
-  case flow(id: String, url: String)
-  case customToken(String)
-  /// An answer without a field.
-  case done
-  /// An outcome that no workload waits for, by its name.
-  case other(String)
-}
-
-struct Held: Equatable {
-  var providerID: String
-  var email: String
-}
-
-struct SessionFacts: Equatable {
-  var idToken: String
-  var refreshToken: String
-  var account: AccountFacts
-  var isNew: Bool
-}
-
-struct AccountFacts: Equatable {
-  var id: String
-  var email: String
-  var isAnonymous: Bool
-  var providerIDs: [String]
 }

@@ -21,33 +21,8 @@ struct CreateDelete: Work {
   }
 }
 
-/// Ends a session, and asks whether it is over.
-struct SignOut: Work {
-  private var idToken: String?
-  private var isOver = false
-
-  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
-    switch answer {
-    case nil: return .call(.signIn(.anonymous))
-    case .session(let session)? where idToken == nil:
-      if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
-      idToken = session.idToken
-      return .call(.signOut(idToken: session.idToken))
-    case .done? where !isOver:
-      isOver = true
-      return .call(.verify(idToken: idToken ?? ""))
-    case .verdict(let active, _, _)? where isOver:
-      return active ? .wrong("a session that is still open after SignOut") : .done
-    case let answer?: return answer.surprise
-    }
-  }
-}
-
 /// Links an identity to an account that has a password, and unlinks it again.
 struct LinkUnlink: Work {
-  /// Unlink wants a login of the last five minutes by default.
-  private static let loginMaxNanos: Int64 = 240_000_000_000
-
   private enum Stage { case begun, signingIn, linking, unlinking }
 
   let person: Person
@@ -61,10 +36,9 @@ struct LinkUnlink: Work {
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
     guard let answer else {
-      let isRecent = person.session != nil && nowNanos - person.signedInNanos < LinkUnlink.loginMaxNanos
-      if isRecent { return link() }
+      if person.hasRecentLogin(atNanos: nowNanos) { return link() }
       stage = .signingIn
-      return .call(.signIn(.password(person.login)))
+      return .call(.signIn(person.credential))
     }
     guard case .session(let session) = answer else { return answer.surprise }
     if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
@@ -85,6 +59,70 @@ struct LinkUnlink: Work {
   private mutating func link() -> Step {
     stage = .linking
     return .call(.link(idToken: person.session?.idToken ?? "", token))
+  }
+}
+
+/// Somebody anonymous turns out to be somebody with an account.
+struct Merge: Work {
+  private enum Stage { case signingIn, arriving, merging, asking }
+
+  let person: Person
+  private var stage = Stage.signingIn
+  private var guest: SessionFacts?
+
+  init(_ person: Person) { self.person = person }
+
+  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
+    switch (stage, answer) {
+    case (_, nil): return person.hasRecentLogin(atNanos: nowNanos) ? arrive() : .call(.signIn(person.credential))
+    case (.signingIn, .session(let session)?):
+      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
+      person.signedIn(session, atNanos: nowNanos)
+      return arrive()
+    case (.arriving, .session(let session)?):
+      if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
+      guest = session
+      stage = .merging
+      return .call(.merge(survivorIDToken: person.session?.idToken ?? "", otherIDToken: session.idToken))
+    case (.merging, .merged(let session, let closedAccountID)?):
+      guard let session else { return .wrong("a conflict where there is none") }
+      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
+      guard closedAccountID == guest?.account.id else { return .wrong("another account was closed") }
+      person.session = session
+      stage = .asking
+      return .call(.verify(idToken: guest?.idToken ?? ""))
+    case (.asking, .verdict(let active, _, _)?):
+      return active ? .wrong("an open session of an account that was closed") : .done
+    case (_, let answer?): return answer.surprise
+    }
+  }
+
+  private mutating func arrive() -> Step {
+    stage = .arriving
+    return .call(.signIn(.anonymous))
+  }
+}
+
+/// Asks for another address, which a recent login is needed for.
+struct SendEmailChange: Work {
+  let person: Person
+  let newEmail: String
+  let continueURI: String
+
+  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
+    switch answer {
+    case nil: return person.hasRecentLogin(atNanos: nowNanos) ? send() : .call(.signIn(person.credential))
+    case .session(let session)?:
+      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
+      person.signedIn(session, atNanos: nowNanos)
+      return send()
+    case let answer?: return answer.begun(withID: false)
+    }
+  }
+
+  private func send() -> Step {
+    let idToken = person.session?.idToken ?? ""
+    return .call(.sendEmailChange(idToken: idToken, newEmail: newEmail, continueURI: continueURI))
   }
 }
 

@@ -10,8 +10,7 @@ struct MakeAccount: Work {
     case .session(let session)?:
       if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
       person.accountID = session.account.id
-      person.session = session
-      person.signedInNanos = nowNanos
+      person.signedIn(session, atNanos: nowNanos)
       return .done
     case let answer?: return answer.surprise
     }
@@ -53,5 +52,28 @@ struct MakeCustomToken: Work {
     let step = account.next(answer, nowNanos: nowNanos)
     guard case .done = step, let accountID = person.accountID else { return step }
     return .call(.createCustomToken(accountID: accountID))
+  }
+}
+
+/// Takes over an account whose address is proved, and opens it.
+struct MakeProved: Work {
+  let person: Person
+
+  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
+    let accountID = person.accountID ?? ""
+    switch answer {
+    case nil: return .call(.importAccounts([ImportRow(accountID: accountID, email: person.login.email)]))
+    case .imported(let facts)?:
+      guard facts.imported == 1 else { return .wrong("an account that was not taken over") }
+      return .call(.createCustomToken(accountID: accountID))
+    case .customToken(let token)?:
+      person.customToken = token
+      return token.isEmpty ? .wrong("an empty custom token") : .call(.signIn(person.credential))
+    case .session(let session)?:
+      if let flaw = session.flaw(of: accountID) { return .wrong(flaw) }
+      person.signedIn(session, atNanos: nowNanos)
+      return .done
+    case let answer?: return answer.surprise
+    }
   }
 }

@@ -19,6 +19,8 @@ extension SingleCall {
     }
   }
 
+  static var watchHealth: SingleCall { SingleCall(.watchHealth, health.judge) }
+
   static var signingKeys: SingleCall {
     SingleCall(.signingKeys) { answer in
       guard case .signingKeys(let count) = answer else { return answer.surprise }
@@ -110,6 +112,23 @@ extension SingleCall {
     SingleCall(.createCustomToken(accountID: person.accountID ?? "")) { answer in
       guard case .customToken(let token) = answer else { return answer.surprise }
       return token.isEmpty ? .wrong("an empty custom token") : .done
+    }
+  }
+
+  static func update(_ person: Person, displayName: String) -> SingleCall {
+    SingleCall(.update(idToken: person.session?.idToken ?? "", displayName: displayName)) { answer in
+      guard case .session(let session) = answer else { return answer.surprise }
+      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
+      person.session = session
+      return session.account.displayName == displayName ? .done : .wrong("another name")
+    }
+  }
+
+  static func listSessions(_ person: Person) -> SingleCall {
+    SingleCall(.listSessions(idToken: person.session?.idToken ?? "")) { answer in
+      guard case .sessions(let sessions) = answer else { return answer.surprise }
+      let current = sessions.filter(\.isCurrent).map(\.id)
+      return current == [person.session?.id] ? .done : .wrong("the session that asks is not the current one")
     }
   }
 }

@@ -1,0 +1,57 @@
+/// Somebody anonymous signs in, the session is ended in one of the ways there are, and is over.
+struct EndSession: Work {
+  enum Way { case signOut, revokeAll, revokeSessions, disable }
+
+  private enum Stage { case signingIn, ending, asking, opening }
+
+  let way: Way
+  private var stage = Stage.signingIn
+  private var idToken = ""
+  private var accountID = ""
+
+  init(by way: Way) { self.way = way }
+
+  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
+    switch (stage, answer) {
+    case (_, nil): return .call(.signIn(.anonymous))
+    case (.signingIn, .session(let session)?):
+      if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
+      (idToken, accountID) = (session.idToken, session.account.id)
+      stage = .ending
+      return .call(end)
+    case (.ending, let answer?):
+      if let wrong = wrong(answer) { return wrong }
+      stage = .asking
+      return .call(.verify(idToken: idToken))
+    case (.asking, .verdict(let active, _, _)?):
+      if active { return .wrong("a session that is still open") }
+      guard way == .disable else { return .done }
+      stage = .opening
+      return .call(.setDisabled(accountID: accountID, false))
+    case (.opening, .account(let account)?):
+      return account.id == accountID && !account.isDisabled ? .done : .wrong("an account that is still shut")
+    case (_, let answer?): return answer.surprise
+    }
+  }
+
+  private var end: Call {
+    switch way {
+    case .signOut: .signOut(idToken: idToken)
+    case .revokeAll: .revokeAll(idToken: idToken)
+    case .revokeSessions: .revokeSessions(accountID: accountID)
+    case .disable: .setDisabled(accountID: accountID, true)
+    }
+  }
+
+  /// nil: the answer is as it must be.
+  private func wrong(_ answer: Answer) -> Step? {
+    switch (way, answer) {
+    case (.signOut, .done): nil
+    case (.revokeAll, .closed(let count)), (.revokeSessions, .closed(let count)):
+      count == 1 ? nil : .wrong("\(count) sessions ended in place of one")
+    case (.disable, .account(let account)):
+      account.id == accountID && account.isDisabled ? nil : .wrong("an account that is not shut")
+    default: answer.surprise
+    }
+  }
+}
