@@ -72,6 +72,9 @@ enum AuditJSON {
 
   /// RFC 8259 section 7: quotation mark, reverse solidus and control characters are escaped.
   private static func string(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+      return "\"\(text)\""
+    }
     var escaped = "\""
     for scalar in text.unicodeScalars {
       switch scalar {
