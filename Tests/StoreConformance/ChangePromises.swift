@@ -57,6 +57,15 @@ extension Promise {
         try bench.equal(fate.cancel(), true)
       }
     },
+    Promise("what is cancelled while a change is on its way is cancelled once that one wrote nothing") { bench in
+      let fate = Fate()
+      try bench.equal(fate.take(), true)
+      try bench.equal([fate.cancel(), fate.cancel(), fate.isCancelled], [false, false, false])
+      fate.release()
+      try bench.equal([fate.isCancelled, fate.cancel()], [true, false])
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .cancelled)
+      try bench.equal(try await bench.loadAccount("ann"), nil)
+    },
     Promise("a call whose change was refused can commit its next") { bench in
       let fate = Fate()
       try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 1), fate: fate), .stale)

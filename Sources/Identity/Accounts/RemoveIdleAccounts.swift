@@ -7,7 +7,8 @@ package struct RemoveIdleAccounts: Sendable {
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// Looks at `accountsMax` at most, and returns how many it looked at: as long as it is so many, there may be more.
+  /// Looks at `accountsMax` at most, and returns of how many something became: as long as it is so many, there may be
+  /// more. Those of which nothing did are there again the next time.
   package func callAsFunction(accountsMax: Int) async throws -> Int {
     let idleMillis = environment.policy.anonymousIdleMillis
     guard idleMillis > 0 else { return 0 }
@@ -17,13 +18,15 @@ package struct RemoveIdleAccounts: Sendable {
     query.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax)
     let found = try await environment.load(query).idleAnonymous
     // Side by side, so that they share a transaction. One that was used or changed since it was looked at stays.
-    await withTaskGroup(of: Void.self) { group in
+    return await withTaskGroup(of: Bool.self) { group in
       for account in found {
         let change = IdleDecision.decide(account, before: before, now: now, environment)
-        group.addTask { [store = environment.store] in _ = try? await store.commit(change, fate: Fate()) }
+        group.addTask { [store = environment.store] in
+          (try? await store.commit(change, fate: Fate())) == .committed
+        }
       }
+      return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
     }
-    return found.count
   }
 }
 
