@@ -2,8 +2,8 @@
 
 # Packages that building takes: the C libraries behind the modules of Sources/C, and the tools that find them.
 build_packages=(
-  libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev libssl-dev
-  libutf8proc-dev pkg-config
+  libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libpq-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev
+  libssl-dev libutf8proc-dev pkg-config
 )
 # What the scripts themselves use: certificates, generated code and Python's virtual environments.
 tool_packages=(ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-venv)
@@ -37,6 +37,38 @@ make_venv() {
   /usr/bin/python3 -m venv "$folder" &&
     "$folder/bin/pip" install --quiet --disable-pip-version-check "${arguments[@]}" &&
     echo "$wanted" > "$folder/requirements.sha256"
+}
+
+# start_postgres FOLDER: a server of its own in this new folder, which nobody but its owner can enter, reached by a
+# socket there and by no port. Sets postgres_pid, and LATCHKEY_POSTGRES to what connects to it.
+start_postgres() {
+  local folder=$1 programs owner=()
+  install_packages postgresql
+  programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  mkdir -m 700 "$folder"
+  # It refuses to run as root.
+  if (( EUID == 0 )); then
+    chown postgres: "$folder"
+    owner=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+  fi
+  "${owner[@]}" "$programs/initdb" -D "$folder/data" -U postgres --auth=trust -E UTF8 --locale=C.UTF-8 \
+    > "$folder/initdb.log"
+  "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=200 \
+    >> "$folder/postgres.log" 2>&1 &
+  postgres_pid=$!
+  local try
+  for try in {1..100}; do
+    "$programs/pg_isready" -q -h "$folder" -U postgres && break
+    sleep 0.1
+  done
+  export LATCHKEY_POSTGRES="host=$folder user=postgres dbname=postgres"
+}
+
+# stop_postgres FOLDER: ends the server that start_postgres has started, and removes what it kept.
+stop_postgres() {
+  kill -INT "$postgres_pid" && wait "$postgres_pid" || true
+  unset LATCHKEY_POSTGRES
+  rm -rf "$1"
 }
 
 need_swift() {

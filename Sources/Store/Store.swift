@@ -17,6 +17,13 @@ package protocol Store: Sendable {
   /// Takes it back. Called by the same thread after its last turn.
   func detachThread()
 
+  /// What the calling thread has to watch while it is attached: `turn` is to be called whenever it can be read. nil:
+  /// the backend has nothing to wait for.
+  var watchedDescriptor: Int32? { get }
+
+  /// Takes what has arrived for the calling thread, and resumes who waits for it.
+  func turn()
+
   /// Closes the calling thread's snapshot, so that the next `now` sees everything committed until then, and sends its
   /// changes on their way. Called by each reactor at the end of its turn, before any socket is read again: a caller who
   /// was told of a commit must see it.
@@ -47,6 +54,10 @@ package protocol Store: Sendable {
 }
 
 extension Store {
+  // Of a backend that has its answers at once, or from threads of its own.
+  package var watchedDescriptor: Int32? { nil }
+  package func turn() {}
+
   /// Keeps every audit row.
   package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
     try await sweep(at: now, rowsMax: rowsMax, auditedBefore: Timestamp(millis: .min))

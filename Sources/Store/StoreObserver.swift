@@ -9,8 +9,15 @@ package protocol StoreObserver: Sendable {
   func settled(_ result: Result<Outcome, StoreError>)
   /// As much waits as may: a change or a look-up was refused unseen.
   func refusedByFullQueue()
+  /// The database can no longer be reached, or can be again.
+  func reachable(_ isReachable: Bool)
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
   func holds(waitingDeliveries: Int)
+}
+
+extension StoreObserver {
+  /// For who looks at a backend that is in the same process.
+  package func reachable(_ isReachable: Bool) {}
 }

@@ -6,6 +6,7 @@
 // Read next: Writer.swift (group commit), Reader.swift (snapshots), Migrations.swift (the schema).
 
 import Glibc
+import Reactor
 package import Store
 import Synchronization
 
@@ -34,7 +35,11 @@ package final class SQLiteStore: Store {
     self.observer = observer
     writing = try Inbox(jobsMax: options.queueMax)
     reading = try Inbox(jobsMax: options.queueMax)
-    desks = try ThreadSlot()
+    do throws(SystemError) {
+      desks = try ThreadSlot()
+    } catch {
+      throw .unavailable("\(error)")
+    }
     let lock = try LockFile(path: path + ".lock")
     do throws(Failure) {
       try LockFile.createPrivately(path)

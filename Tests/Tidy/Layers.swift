@@ -31,7 +31,7 @@ enum Layers {
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "Import",
+        "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(
@@ -48,6 +48,12 @@ enum Layers {
     Layer(
       module: "Delivery", firstFile: "Delivery.swift", ours: ["Fetch", "Reactor", "Crypto", "Encodings", "Store"],
       others: ["FoundationEssentials"]),
+    Layer(
+      module: "StoreSQLite", firstFile: "StoreSQLite.swift", ours: ["Store", "Reactor"], c: ["CSQLite", "CLinux"],
+      others: ["Glibc", "Synchronization"]),
+    Layer(
+      module: "StorePostgres", firstFile: "StorePostgres.swift", ours: ["Store", "Reactor"],
+      c: ["CPostgres", "CLinux"], others: ["Glibc", "Synchronization"]),
     Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
     Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Encodings", "Store"]),
     Layer(
@@ -62,9 +68,6 @@ enum Layers {
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"], others: ["FoundationEssentials"]),
     Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
-    Layer(
-      module: "StoreSQLite", firstFile: "StoreSQLite.swift", ours: ["Store"], c: ["CSQLite", "CLinux"],
-      others: ["Glibc", "Synchronization"]),
     Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),
     Layer(module: "Encodings", firstFile: "Base64URL.swift", ours: []),
   ]

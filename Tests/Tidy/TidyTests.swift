@@ -73,7 +73,8 @@ private func places(
 
 @Test func `each C library has one importer; OpenSSL's halves, Linux's ends and protobuf-c's have one each`() {
   let shared = [
-    "COpenSSL": ["Crypto", "TLS"], "CLinux": ["Fetch", "Reactor", "StoreSQLite"], "CProtobufC": ["Client", "Wire"],
+    "COpenSSL": ["Crypto", "TLS"], "CLinux": ["Fetch", "Reactor", "StorePostgres", "StoreSQLite"],
+    "CProtobufC": ["Client", "Wire"],
     // The load generator calls the generated stubs themselves.
     "Messages": ["Client", "Wire", "latchkey-load"],
   ]

@@ -1,0 +1,179 @@
+import Store
+
+extension Script {
+  func addAccountWrite(_ write: Write) {
+    switch write {
+    case .insertAccount(let account):
+      add(.insertAccount) { Script.bind(account, to: $0).bind(account.createdAt) }
+      // Behind the insert, which waits for a closing of the same account: what that has written is seen from then on.
+      add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id) }
+    case .updateAccount(let account):
+      add(.updateAccount, refusing: .stale) { Script.bind(account, to: $0) }
+    case .guardAccount(let id, let version): add(.guardAccount, refusing: .stale) { $0.bind(id).bind(version) }
+    case .touchAccount(let id, let version, let at):
+      add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
+    case .closeAccount(let closed, let version): close(closed, version)
+    case .guardIdle(let accountID, let since):
+      // A sign-in waits for the account, a refresh for its session: whoever is before this one is seen by the guard.
+      add(.lockAccount) { $0.bind(accountID) }
+      add(.lockSessions) { $0.bind(accountID) }
+      add(.guardIdle, refusing: .stale) { $0.bind(accountID).bind(since) }
+    case .noteIdle(let accountID, let since): add(.noteIdle) { $0.bind(accountID).bind(since) }
+    default: preconditionFailure("no write of an account")
+    }
+  }
+
+  private static func bind(_ account: AccountRecord, to step: Step) -> Step {
+    step.bind(account.id).bind(account.version).bind(account.email).bind(account.emailProof?.rawValue)
+      .bind(account.emailProofProviderID).bind(account.emailSource).bind(account.phoneNumber)
+      .bind(account.displayName).bind(account.photoURL).bind(account.customClaimsJSON).bind(account.passwordHash)
+      .bind(account.passwordSetAt).bind(account.emailLink).bind(account.customToken).bind(account.anonymous)
+      .bind(account.disabled).bind(account.madeByAdministrator).bind(account.tokensValidAfter)
+      .bind(account.createdAt).bind(account.lastSignInAt).bind(account.emailProvedAt)
+      .bind(account.phoneNumberSetAt)
+  }
+
+  private func close(_ closed: ClosedAccountRecord, _ version: Int64) {
+    add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
+    for statement in [Statement.deleteIdentities, .deleteFactors, .deleteUnlinks, .deleteSessions] {
+      add(statement) { $0.bind(closed.id) }
+    }
+    deletePendings(of: closed.id, except: nil, sparing: nil)
+    add(.insertClosedAccount) {
+      $0.bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
+        .bind(closed.closedAt)
+    }
+  }
+
+  // MARK: What hangs on an account
+
+  func addCredentialWrite(_ write: Write) {
+    switch write {
+    case .insertIdentity(let identity):
+      add(.insertIdentity, refusing: .stale) {
+        Script.bind(identity, to: $0).bind(identity.linkedAt)
+      }
+    case .updateIdentity(let identity): add(.updateIdentity, refusing: .stale) { Script.bind(identity, to: $0) }
+    case .deleteIdentity(let key, let accountID):
+      add(.deleteIdentity, refusing: .stale) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
+    case .rememberUnlink(let unlink):
+      add(.rememberUnlink, refusing: .stale) {
+        $0.bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at)
+      }
+    case .forgetUnlink(let accountID, let key):
+      add(.forgetUnlink) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
+    case .insertFactor(let factor):
+      add(.insertFactor, refusing: .stale) {
+        $0.bind(factor.accountID).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName)
+          .bind(factor.phoneNumber).bind(factor.sealedSecret).bind(factor.enrolledAt)
+      }
+    case .updateFactor(let factor):
+      add(.updateFactor, refusing: .stale) {
+        $0.bind(factor.accountID).bind(factor.id).bind(factor.displayName).bind(factor.sealedSecret)
+      }
+    case .deleteFactor(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
+    default: preconditionFailure("no write of what hangs on an account")
+    }
+  }
+
+  private static func bind(_ identity: IdentityRecord, to step: Step) -> Step {
+    step.bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.email)
+      .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
+  }
+}
+
+extension Statement {
+  // MARK: Accounts
+
+  static let insertAccount = Statement(
+    "insert_account",
+    """
+    INSERT INTO accounts (id, version, email, email_proof, email_proof_provider_id, email_source, phone_number,
+      display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous,
+      disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_proved_at,
+      phone_number_set_at, idle_since)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+    """)
+  static let guardNeverClosed = Statement(
+    "guard_never_closed", "SELECT 1 / (1 - count(*)) FROM closed_accounts WHERE id = $1")
+  static let updateAccount = guarding(
+    "update_account",
+    """
+    UPDATE accounts SET version = version + 1, email = $3, email_proof = $4, email_proof_provider_id = $5,
+      email_source = $6, phone_number = $7, display_name = $8, photo_url = $9, custom_claims = $10,
+      password_hash = $11, password_set_at = $12, email_link = $13, custom_token = $14, anonymous = $15,
+      disabled = $16, made_by_administrator = $17, tokens_valid_after = $18, created_at = $19,
+      last_sign_in_at = $20, email_proved_at = $21, phone_number_set_at = $22
+    WHERE id = $1 AND version = $2 RETURNING 1
+    """)
+  static let guardAccount = guarding(
+    "guard_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
+  static let touchAccount = guarding(
+    "touch_account", "UPDATE accounts SET last_sign_in_at = $3 WHERE id = $1 AND version = $2 RETURNING 1")
+  static let deleteAccount = guarding(
+    "delete_account", "DELETE FROM accounts WHERE id = $1 AND version = $2 RETURNING 1")
+  static let deleteIdentities = Statement("delete_identities", "DELETE FROM identities WHERE account_id = $1")
+  static let deleteFactors = Statement("delete_factors", "DELETE FROM factors WHERE account_id = $1")
+  static let deleteUnlinks = Statement("delete_unlinks", "DELETE FROM unlinks WHERE account_id = $1")
+  static let deleteSessions = Statement("delete_sessions", "DELETE FROM sessions WHERE account_id = $1")
+  static let insertClosedAccount = Statement(
+    "insert_closed_account",
+    "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES ($1, $2, $3, $4)")
+  static let lockSessions = Statement(
+    "lock_sessions", "SELECT 1::bigint FROM sessions WHERE account_id = $1 ORDER BY id FOR UPDATE")
+  static let guardIdle = Statement(
+    "guard_idle",
+    """
+    SELECT 1 / (1 - count(*)) FROM (
+      SELECT 1 FROM sessions WHERE account_id = $1 AND last_used_at >= $2 LIMIT 1) AS used
+    """)
+  static let noteIdle = Statement("note_idle", "UPDATE accounts SET idle_since = $2 WHERE id = $1")
+
+  // MARK: What hangs on them, which needs an account that is there and stays until the end of the transaction
+
+  static let insertIdentity = guarding(
+    "insert_identity",
+    """
+    INSERT INTO identities (account_id, provider_id, subject, email, tier, display_name, photo_url, username, linked_at)
+    SELECT id, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text, $8::text, $9::bigint
+    FROM accounts WHERE id = $1 FOR UPDATE RETURNING 1
+    """)
+  static let updateIdentity = guarding(
+    "update_identity",
+    """
+    UPDATE identities SET email = $4, tier = $5, display_name = $6, photo_url = $7, username = $8
+    WHERE account_id = $1 AND provider_id = $2 AND subject = $3 RETURNING 1
+    """)
+  static let deleteIdentity = guarding(
+    "delete_identity",
+    "DELETE FROM identities WHERE account_id = $1 AND provider_id = $2 AND subject = $3 RETURNING 1")
+  /// A second unlink of the same identity only moves the moment.
+  static let rememberUnlink = guarding(
+    "remember_unlink",
+    """
+    INSERT INTO unlinks (account_id, provider_id, subject, unlinked_at)
+    SELECT id, $2::text, $3::text, $4::bigint FROM accounts WHERE id = $1 FOR UPDATE
+    ON CONFLICT (account_id, provider_id, subject) DO UPDATE SET unlinked_at = excluded.unlinked_at RETURNING 1
+    """)
+  static let forgetUnlink = Statement(
+    "forget_unlink", "DELETE FROM unlinks WHERE account_id = $1 AND provider_id = $2 AND subject = $3")
+  static let insertFactor = guarding(
+    "insert_factor",
+    """
+    INSERT INTO factors (account_id, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
+    SELECT id, $2::text, $3::text, $4::text, $5::text, $6::bytea, $7::bigint
+    FROM accounts WHERE id = $1 FOR UPDATE RETURNING 1
+    """)
+  static let updateFactor = guarding(
+    "update_factor",
+    "UPDATE factors SET display_name = $3, sealed_secret = $4 WHERE account_id = $1 AND id = $2 RETURNING 1")
+  static let deleteFactor = guarding(
+    "delete_factor", "DELETE FROM factors WHERE account_id = $1 AND id = $2 RETURNING 1")
+
+  static let ofAccounts = [
+    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, deleteAccount, deleteIdentities,
+    deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
+    insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,
+    deleteFactor, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,
+  ]
+}

@@ -1,0 +1,209 @@
+import Reactor
+package import Store
+import Synchronization
+
+// How a change is carried out: sent, begun again where the server gave it up for the sake of another, and settled where
+// its connection was lost.
+
+/// What one attempt came to.
+enum Attempt: Sendable {
+  case ended(Outcome)
+  /// Nothing was written, and another attempt may succeed.
+  case again(StoreError)
+  /// Nothing was written.
+  case failed(StoreError)
+  /// The connection was lost: it may have been committed.
+  case unknown(StoreError)
+}
+
+extension PostgresStore {
+  package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+    let result = await carryOut(change, fate)
+    observer?.settled(result)
+    return try result.get()
+  }
+
+  /// A fate is taken right before each attempt is sent, and let go of after those that wrote nothing. Where it cannot
+  /// be found out what became of a change, its fate stays taken: nobody is told that it was cancelled.
+  private func carryOut(_ change: Change, _ fate: Fate) async -> Result<Outcome, StoreError> {
+    let begun = monotonicMillis()
+    var attempts = 0
+    while true {
+      attempts += 1
+      let id = ChangeID.random()
+      var error: StoreError
+      switch await attempt(change, id, fate) {
+      case .ended(let outcome):
+        if outcome != .committed { fate.release() }
+        return .success(outcome)
+      case .failed(let failure):
+        fate.release()
+        return .failure(failure)
+      case .again(let failure): error = failure
+      case .unknown(let failure):
+        observer?.lostCommit()
+        guard let isCommitted = await settle(id) else { return .failure(failure) }
+        if isCommitted { return .success(.committed) }
+        error = failure
+      }
+      fate.release()
+      guard attempts <= options.retriesMax, monotonicMillis() - begun < options.retryMillis else {
+        return .failure(error)
+      }
+      await pause(attempts)
+    }
+  }
+
+  /// Longer with each attempt, and by chance, so that those who collided do not do so again.
+  private func pause(_ attempts: Int) async {
+    let most = min(UInt64(200), 2 << UInt64(min(attempts, 8)))
+    try? await Task.sleep(nanoseconds: UInt64.random(in: 0...most * 1_000_000))
+  }
+
+  func attempt(_ change: Change, _ id: ChangeID, _ fate: Fate) async -> Attempt {
+    await withCheckedContinuation { continuation in
+      let attempt = ChangeAttempt(change, id, clock, observer) { continuation.resume(returning: $0) }
+      put(
+        Order(
+          kind: .writing, sinceMillis: monotonicMillis(),
+          begin: {
+            guard fate.take() else {
+              continuation.resume(returning: .ended(.cancelled))
+              return nil
+            }
+            return attempt.begin()
+          }, refuse: { continuation.resume(returning: fate.isCancelled ? .ended(.cancelled) : .failed($0)) }))
+    }
+  }
+
+  // MARK: Fencing
+
+  /// Whether a change whose connection was lost was committed; false: it never will be. nil: nobody could say in time.
+  ///
+  /// Each change inserts its id before all else. Here the same id is inserted by another connection: where that
+  /// succeeds, the change was not committed, and cannot be any more, since its own insert would collide, even if the
+  /// server is only about to receive it. Where the id is there already, the change was committed. A transaction that is
+  /// still under way is waited for by the server. The row says who wrote it, so that a fence whose own answer was lost
+  /// is not taken for the change.
+  func settle(_ id: ChangeID) async -> Bool? {
+    let begun = monotonicMillis()
+    repeat {
+      let steps: @Sendable () -> [Step] = {
+        [
+          Step(.insertFence).bind(id.bytes).bind(wallMillis()),
+          Step(.isFence).bind(id.bytes),
+        ]
+      }
+      let isFence = await ask(.writing, begin: .beginWriting, steps) { answers throws(Failure) in
+        guard answers[1].step() else { throw .corrupt("a fence is gone") }
+        return try answers[1].bool()
+      }
+      if case .success(let isFence) = isFence { return !isFence }
+      if isClosed { return nil }
+      try? await Task.sleep(nanoseconds: UInt64.random(in: 50...250) * 1_000_000)
+    } while monotonicMillis() - begun < options.settleMillis
+    return nil
+  }
+}
+
+/// One attempt at one change, on the thread of the desk that sends it.
+private struct ChangeAttempt: Sendable {
+  private let change: Change
+  private let id: ChangeID
+  private let clock: WriteClock
+  private let observer: (any StoreObserver)?
+  private let end: @Sendable (Attempt) -> Void
+
+  init(
+    _ change: Change, _ id: ChangeID, _ clock: WriteClock, _ observer: (any StoreObserver)?,
+    end: @escaping @Sendable (Attempt) -> Void
+  ) {
+    self.change = change
+    self.id = id
+    self.clock = clock
+    self.observer = observer
+    self.end = end
+  }
+
+  /// One round trip, or two: throttles are locked and read by the first.
+  func begin() -> Trip {
+    let throttles = ThrottleRows(change)
+    let begun = ContinuousClock.now
+    guard !throttles.isEmpty else { return writing(throttles, begins: true, begun) }
+    let locks = [Step(.beginWriting)] + throttles.locks
+    return Trip(steps: locks, begins: true, ends: false) { ending in
+      do throws(Failure) {
+        try throttles.read(try ending.get().dropFirst())
+        return writing(throttles, begins: false, begun)
+      } catch {
+        // Without its COMMIT it was not committed, whatever became of the connection.
+        end(judge(error, mayBeCommitted: false))
+        return nil
+      }
+    }
+  }
+
+  private func writing(_ throttles: ThrottleRows, begins: Bool, _ begun: ContinuousClock.Instant) -> Trip {
+    let script = Script(change, id: id, throttles: throttles, nowMicros: clock.nowMicros())
+    let steps = (begins ? [Step(.beginWriting)] : []) + script.steps + [Step(.commit)]
+    return Trip(steps: steps, begins: begins, ends: true) { ending in
+      switch ending {
+      case .success(let answers) where answers.last?.isCommit != true:
+        end(.again(.unavailable("the transaction had failed before")))
+      case .success(let answers):
+        observer?.committed(changes: 1, took: begun.duration(to: .now))
+        tell(script, begins ? answers.dropFirst() : answers[...])
+        end(.ended(.committed))
+      case .failure(.refused(let error)) where error.isGuard && steps[error.step].refusal != nil:
+        end(.ended(steps[error.step].refusal ?? .stale))
+      case .failure(.refused(let error)) where error.uniqueKey != nil:
+        end(.ended(error.uniqueKey.map { .conflict($0) } ?? .stale))
+      case .failure(let failure): end(judge(failure, mayBeCommitted: true))
+      }
+      return nil
+    }
+  }
+
+  private func judge(_ failure: Failure, mayBeCommitted: Bool) -> Attempt {
+    let error = failure.storeError
+    return switch failure {
+    case .unsent, .corrupt: .failed(error)
+    case .lost: mayBeCommitted ? .unknown(error) : .again(error)
+    case .refused(let server) where server.isUnknown: mayBeCommitted ? .unknown(error) : .again(error)
+    case .refused(let server): server.isCollision || server.isOfConnection ? .again(error) : .failed(error)
+    }
+  }
+
+  /// What the change has added to; what others take away is counted from time to time.
+  private func tell(_ script: Script, _ answers: ArraySlice<Answer>) {
+    func held(_ step: Int?) -> Int? {
+      guard let step else { return nil }
+      let answer = answers[answers.startIndex + step]
+      guard answer.step(), (try? answer.int64()) != nil else { return nil }
+      return try? answer.int()
+    }
+    if let count = held(script.pendingStep) { observer?.holds(pendingRows: count) }
+    if let count = held(script.deliveryStep) { observer?.holds(waitingDeliveries: count) }
+  }
+}
+
+/// Microseconds since 1970, another with each call: the order in which this process sent its changes.
+final class WriteClock: Sendable {
+  private let last = Atomic<Int64>(0)
+
+  func nowMicros() -> Int64 {
+    var last = last.load(ordering: .relaxed)
+    while true {
+      let now = max(last + 1, wallMillis() * 1_000)
+      let (exchanged, original) = self.last.compareExchange(expected: last, desired: now, ordering: .relaxed)
+      if exchanged { return now }
+      last = original
+    }
+  }
+}
+
+extension Statement {
+  static let insertFence = Statement(
+    "insert_fence", "INSERT INTO changes (id, at, is_fence) VALUES ($1, $2, true) ON CONFLICT (id) DO NOTHING")
+  static let isFence = Statement("is_fence", "SELECT is_fence FROM changes WHERE id = $1")
+}

@@ -1,0 +1,102 @@
+import CPostgres
+import Store
+
+/// One connection in pipeline mode, used by one thread at a time. Nothing here waits.
+@safe final class Connection {
+  enum Result {
+    case answer(Answer)
+    case refused(state: String, constraint: String, message: String)
+    /// An earlier step of the same trip was refused.
+    case skipped
+    /// The trip is over.
+    case synced
+    case broken(String)
+    /// A step has said all it has to say.
+    case stepEnded
+  }
+
+  private let handle: OpaquePointer
+  let socket: Int32
+
+  /// Takes the connection over, which the connecting thread has made and prepared.
+  init(_ made: MadeConnection) {
+    unsafe handle = made.handle
+    socket = unsafe PQsocket(handle)
+  }
+
+  deinit { unsafe PQfinish(handle) }
+
+  // MARK: Sending
+
+  func send(_ steps: [Step]) -> Bool {
+    for step in steps { guard send(step) else { return false } }
+    return unsafe PQpipelineSync(handle) == 1
+  }
+
+  private func send(_ step: Step) -> Bool {
+    let count = step.places.count
+    return unsafe step.bytes.withUnsafeBytes { bytes in
+      unsafe withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count + 1) { values in
+        unsafe withUnsafeTemporaryAllocation(of: Int32.self, capacity: 2 * count + 1) { numbers in
+          for (index, place) in step.places.enumerated() {
+            let start = unsafe place.flatMap { unsafe bytes.baseAddress?.advanced(by: $0.lowerBound) }
+            unsafe values.initializeElement(at: index, to: start?.assumingMemoryBound(to: CChar.self))
+            unsafe numbers.initializeElement(at: index, to: Int32(place?.count ?? 0))
+            unsafe numbers.initializeElement(at: count + index, to: 1)
+          }
+          return unsafe PQsendQueryPrepared(
+            handle, step.statement.name, Int32(count), values.baseAddress, numbers.baseAddress,
+            numbers.baseAddress?.advanced(by: count), 1) == 1
+        }
+      }
+    }
+  }
+
+  enum Flush {
+    case done
+    /// The socket takes no more for now.
+    case more
+    case broken
+  }
+
+  func flush() -> Flush {
+    switch unsafe PQflush(handle) {
+    case 0: .done
+    case 1: .more
+    default: .broken
+    }
+  }
+
+  // MARK: Receiving
+
+  /// False: the connection is broken.
+  func consume() -> Bool { unsafe PQconsumeInput(handle) == 1 && PQstatus(handle) == CONNECTION_OK }
+
+  /// More has to arrive before there is a result.
+  var isBusy: Bool { unsafe PQisBusy(handle) == 1 }
+
+  func next() -> Result {
+    guard let result = unsafe PQgetResult(handle) else { return .stepEnded }
+    let answer = unsafe Answer(result)
+    switch unsafe PQresultStatus(result) {
+    case PGRES_TUPLES_OK, PGRES_COMMAND_OK: return .answer(answer)
+    case PGRES_PIPELINE_SYNC: return .synced
+    case PGRES_PIPELINE_ABORTED: return .skipped
+    default:
+      guard let state = unsafe latchkey_postgres_state(result), unsafe PQstatus(handle) == CONNECTION_OK else {
+        return .broken(fault)
+      }
+      return unsafe .refused(
+        state: String(cString: state), constraint: text(latchkey_postgres_constraint(result)),
+        message: text(latchkey_postgres_message(result)))
+    }
+  }
+
+  private func text(_ start: UnsafePointer<CChar>?) -> String {
+    guard let start = unsafe start else { return "" }
+    return unsafe String(cString: start)
+  }
+
+  /// What libpq says of a connection that broke; on one line.
+  var fault: String { unsafe MadeConnection.line(PQerrorMessage(handle)) }
+}

@@ -1,0 +1,128 @@
+import Store
+
+/// How an account is found: as part of a look-up, so that nothing waits for the answer of another.
+enum AccountSelector: String, CaseIterable {
+  case id
+  case email
+  case phoneNumber = "phone_number"
+  case identity
+  case session
+  case pending
+
+  /// A query of its id.
+  fileprivate var owner: String {
+    switch self {
+    case .id: "SELECT $1::text AS id"
+    case .email: "SELECT id FROM accounts WHERE email = $1"
+    case .phoneNumber: "SELECT id FROM accounts WHERE phone_number = $1"
+    case .identity: "SELECT account_id AS id FROM identities WHERE provider_id = $1 AND subject = $2"
+    case .session: "SELECT account_id AS id FROM sessions WHERE id = $1"
+    case .pending: "SELECT account_id AS id FROM pendings WHERE digest = $1"
+    }
+  }
+
+  var account: Statement { AccountSelector.accounts[self, default: .rollback] }
+  var hanging: Statement { AccountSelector.hangings[self, default: .rollback] }
+
+  fileprivate static let accounts = Dictionary(
+    uniqueKeysWithValues: allCases.map { selector in
+      (
+        selector,
+        Statement(
+          "account_by_" + selector.rawValue,
+          "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id = (\(selector.owner))")
+      )
+    })
+
+  fileprivate static let hangings = Dictionary(
+    uniqueKeysWithValues: allCases.map { selector in
+      (
+        selector,
+        Statement(
+          "hanging_by_" + selector.rawValue,
+          "WITH owner AS (\(selector.owner)) " + HangingRow.select(ofAccounts: "= (SELECT id FROM owner)"))
+      )
+    })
+}
+
+extension Statement {
+  static let closedAccount = Statement(
+    "closed_account", "SELECT \(ClosedAccountRecord.columns) FROM closed_accounts WHERE id = $1")
+
+  static let waysInByEmail = Statement(
+    "ways_in_by_email",
+    """
+    SELECT \(WaysInRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
+    WHERE a.email = $1 ORDER BY i.linked_at, i.provider_id, i.subject
+    """)
+  static let waysInByLinkedEmail = Statement(
+    "ways_in_by_linked_email",
+    """
+    SELECT \(WaysInRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
+    WHERE a.id = coalesce(
+      (SELECT id FROM accounts WHERE email = $1),
+      (SELECT account_id FROM identities WHERE email = $1 AND tier >= 1 ORDER BY linked_at, account_id LIMIT 1))
+    ORDER BY i.linked_at, i.provider_id, i.subject
+    """)
+
+  static let session = Statement("session", "SELECT \(SessionRecord.columns) FROM sessions WHERE id = $1")
+  private static let open = "FROM sessions WHERE account_id = $1 AND closed_at IS NULL AND ends_at > $2"
+  static let openSessionCount = Statement("open_session_count", "SELECT count(*) \(open)")
+  static let openSessions = Statement(
+    "open_sessions", "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT $3")
+  /// Of the owner of an address, or else of a session.
+  static let device = Statement(
+    "device",
+    """
+    SELECT 1::bigint FROM sessions
+    WHERE account_id = coalesce(
+        (SELECT id FROM accounts WHERE email = $1),
+        (SELECT a.id FROM sessions AS s JOIN accounts AS a ON a.id = s.account_id WHERE s.id = $2))
+      AND device_id = $3 AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
+    """)
+
+  static let pending = Statement("pending", "SELECT \(PendingRecord.columns) FROM pendings WHERE digest = $1")
+  static let idempotency = Statement(
+    "idempotency", "SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = $1")
+  static let spentToken = Statement("spent_token", "SELECT 1::bigint FROM spent_tokens WHERE digest = $1")
+  static let signingKeys = Statement(
+    "signing_keys", "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
+  static let throttle = Statement("throttle", "SELECT \(ThrottleRecord.columns) FROM throttles WHERE key = $1")
+  static let importKey = Statement("import_key", "SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = $1")
+
+  static let dueDeliveries = Statement(
+    "due_deliveries",
+    """
+    SELECT \(DeliveryRecord.columns) FROM deliveries WHERE buried_at IS NULL AND next_attempt_at <= $1
+    ORDER BY next_attempt_at LIMIT $2
+    """)
+  static let oldestDelivery = Statement(
+    "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
+  /// Of a scope that has no names.
+  static let held = Statement("held", "SELECT held FROM pending_counts WHERE scope = $1 AND name = ''")
+
+  private static let pageOwners = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
+  static let page = Statement(
+    "page", "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id > $1 ORDER BY a.id LIMIT $2")
+  static let pageHanging = Statement(
+    "page_hanging", "WITH owner AS (\(pageOwners)) " + HangingRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
+  static let idleAnonymous = Statement(
+    "idle_anonymous",
+    """
+    SELECT \(IdleAccount.columns) FROM accounts AS a WHERE a.anonymous AND a.idle_since < $1
+    ORDER BY a.idle_since LIMIT $2
+    """)
+
+  static let events = Statement(
+    "events", "SELECT \(AuditRecord.columns) FROM audit WHERE position > $1 ORDER BY position LIMIT $2")
+  /// The position of the newest, and whether there are rows that have none yet.
+  static let lastEvent = Statement(
+    "last_event", "SELECT last, EXISTS (SELECT 1 FROM audit_unplaced) FROM audit_position WHERE id = 1")
+
+  static let lookUps =
+    AccountSelector.allCases.flatMap { [$0.account, $0.hanging] } + [
+      closedAccount, waysInByEmail, waysInByLinkedEmail, session, openSessionCount, openSessions, device, pending,
+      idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, held, page,
+      pageHanging, idleAnonymous, events, lastEvent,
+    ]
+}

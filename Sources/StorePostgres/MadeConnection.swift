@@ -1,0 +1,136 @@
+import CPostgres
+import Reactor
+import Store
+
+/// A connection that is ready for its desk, on its way there: one owner at a time.
+@safe struct MadeConnection: Sendable {
+  nonisolated(unsafe) let handle: OpaquePointer
+
+  struct Refusal: Error {
+    let text: String
+    /// The server's; empty where the connection was refused, or broke.
+    var state = ""
+  }
+
+  private static let passwordBytesMax = 4_096
+
+  /// Blocks: connects, sets what the session has to keep to, and prepares every statement.
+  static func make(_ options: Options, statements: [Statement] = Statement.all) -> Result<MadeConnection, Refusal> {
+    do throws(Refusal) {
+      let made = try connect(options)
+      do throws(Refusal) {
+        try made.configure(options)
+        try made.prepare(statements)
+        return .success(made)
+      } catch {
+        made.abandon()
+        throw error
+      }
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Where several hosts are named, the one that can be written to: the primary.
+  static func connect(_ options: Options) throws(Refusal) -> MadeConnection {
+    let password = options.passwordFile.isEmpty ? nil : try password(options.passwordFile)
+    let answerMillis = options.statementMillis + options.slackMillis
+    let connected = unsafe latchkey_postgres_connect(
+      options.conninfo, password, "\(options.connectSeconds)", "\(answerMillis)")
+    guard let handle = unsafe connected else { throw Refusal(text: "no memory for a connection") }
+    let made = unsafe MadeConnection(handle: handle)
+    guard unsafe PQstatus(handle) == CONNECTION_OK else {
+      defer { made.abandon() }
+      throw unsafe Refusal(text: line(PQerrorMessage(handle)))
+    }
+    unsafe latchkey_postgres_drop_notices(handle)
+    return made
+  }
+
+  private static func password(_ path: String) throws(Refusal) -> String {
+    guard let bytes = readFile(path, bytesMax: passwordBytesMax) else {
+      throw Refusal(text: "the file of the password cannot be read")
+    }
+    return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+  }
+
+  /// For one that no desk takes.
+  func abandon() { unsafe PQfinish(handle) }
+
+  // MARK: The session
+
+  private func configure(_ options: Options) throws(Refusal) {
+    try execute(
+      """
+      SET statement_timeout = \(options.statementMillis); SET lock_timeout = \(options.lockMillis);
+      SET idle_in_transaction_session_timeout = \(options.idleTransactionMillis);
+      SET standard_conforming_strings = on
+      """)
+    // An acknowledged change must survive the loss of the server; one that a standby has to have as well stays so.
+    if ["off", "local"].contains(try text("SHOW synchronous_commit")) { try execute("SET synchronous_commit = on") }
+  }
+
+  /// In one round trip.
+  private func prepare(_ statements: [Statement]) throws(Refusal) {
+    guard unsafe PQenterPipelineMode(handle) == 1 else { throw fault }
+    for statement in statements {
+      guard unsafe PQsendPrepare(handle, statement.name, statement.sql, 0, nil) == 1 else { throw fault }
+    }
+    guard unsafe PQpipelineSync(handle) == 1 else { throw fault }
+    var refusal: Refusal?
+    for statement in statements {
+      if let error = takeResult() { refusal = refusal ?? Refusal(text: "statement \(statement.name): \(error.text)") }
+      // A statement's results end with none.
+      _ = takeResult()
+    }
+    _ = takeResult()
+    if let refusal { throw refusal }
+    guard unsafe PQstatus(handle) == CONNECTION_OK, unsafe PQsetnonblocking(handle, 1) == 0 else { throw fault }
+  }
+
+  private func takeResult() -> Refusal? {
+    guard let result = unsafe PQgetResult(handle) else { return nil }
+    defer { unsafe PQclear(result) }
+    return unsafe MadeConnection.refusal(result)
+  }
+
+  // MARK: Before the pipeline
+
+  /// Several statements, without values.
+  func execute(_ sql: String) throws(Refusal) {
+    let result = unsafe PQexec(handle, sql)
+    defer { unsafe PQclear(result) }
+    if let refusal = unsafe MadeConnection.refusal(result) { throw refusal }
+  }
+
+  /// The first column of the first row; empty where there is none.
+  func text(_ sql: String) throws(Refusal) -> String {
+    let result = unsafe PQexec(handle, sql)
+    defer { unsafe PQclear(result) }
+    if let refusal = unsafe MadeConnection.refusal(result) { throw refusal }
+    guard unsafe PQntuples(result) > 0, let value = unsafe PQgetvalue(result, 0, 0) else { return "" }
+    return unsafe String(cString: value)
+  }
+
+  @unsafe private static func refusal(_ result: OpaquePointer?) -> Refusal? {
+    switch unsafe PQresultStatus(result) {
+    case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
+    case PGRES_PIPELINE_ABORTED: return Refusal(text: "an earlier statement was refused")
+    default:
+      guard let state = unsafe latchkey_postgres_state(result), let message = unsafe latchkey_postgres_message(result)
+      else { return Refusal(text: "the connection was closed") }
+      return unsafe Refusal(
+        text: "PostgreSQL \(String(cString: state)): \(String(cString: message))",
+        state: String(cString: state))
+    }
+  }
+
+  private var fault: Refusal { unsafe Refusal(text: MadeConnection.line(PQerrorMessage(handle))) }
+
+  /// libpq's words on one line.
+  @unsafe static func line(_ text: UnsafePointer<CChar>?) -> String {
+    guard let text = unsafe text else { return "" }
+    let words = unsafe String(cString: text).split { $0 == "\n" || $0 == "\t" }
+    return words.joined(separator: " ")
+  }
+}

@@ -1,0 +1,306 @@
+/// The schema, as the steps that lead to it. A step that was released is never edited; a change is a new step.
+///
+/// Only what the distributed relatives of PostgreSQL accept too: no sequences, no triggers, no functions, no advisory
+/// locks, no foreign keys. Whole numbers are eight bytes, moments are milliseconds since 1970, texts are ordered by
+/// their bytes. The constraints that refuse a row have names, by which they are told apart.
+enum Migrations {
+  static let steps = [accounts + credentials + sessions + pendings + deliveries + records + audit + changes]
+
+  /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
+  private static let collisions = ["23505", "42P07", "42P06", "40001", "40P01", "55P03"]
+  private static let attemptsMax = 50
+
+  /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for
+  /// the other at the row of the version.
+  static func run(on connection: MadeConnection, steps: [String] = steps) throws(MadeConnection.Refusal) {
+    var attempts = 0
+    while true {
+      do throws(MadeConnection.Refusal) {
+        return try climb(connection, steps)
+      } catch {
+        attempts += 1
+        guard collisions.contains(error.state), attempts < attemptsMax else { throw error }
+        try connection.execute("ROLLBACK")
+      }
+    }
+  }
+
+  private static func climb(_ connection: MadeConnection, _ steps: [String]) throws(MadeConnection.Refusal) {
+    try connection.execute(
+      """
+      CREATE TABLE IF NOT EXISTS schema_version (
+        id BIGINT NOT NULL,
+        version BIGINT NOT NULL,
+        CONSTRAINT schema_version_id PRIMARY KEY (id)
+      )
+      """)
+    try connection.execute("INSERT INTO schema_version (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
+    while true {
+      try connection.execute("BEGIN")
+      let version = Int(try connection.text("SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")) ?? 0
+      guard version <= steps.count else {
+        throw MadeConnection.Refusal(
+          text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
+      }
+      if version == steps.count { return try connection.execute("COMMIT") }
+      try connection.execute(steps[version])
+      try connection.execute("UPDATE schema_version SET version = \(version + 1) WHERE id = 1")
+      try connection.execute("COMMIT")
+    }
+  }
+
+  private static let accounts = """
+    CREATE TABLE accounts (
+      id TEXT COLLATE "C" NOT NULL,
+      version BIGINT NOT NULL,
+      email TEXT COLLATE "C",
+      email_proof TEXT COLLATE "C",
+      email_proof_provider_id TEXT COLLATE "C",
+      email_source TEXT COLLATE "C",
+      phone_number TEXT COLLATE "C",
+      display_name TEXT COLLATE "C" NOT NULL,
+      photo_url TEXT COLLATE "C" NOT NULL,
+      custom_claims TEXT COLLATE "C" NOT NULL,
+      password_hash TEXT COLLATE "C",
+      password_set_at BIGINT,
+      email_link BOOLEAN NOT NULL,
+      custom_token BOOLEAN NOT NULL,
+      anonymous BOOLEAN NOT NULL,
+      disabled BOOLEAN NOT NULL,
+      made_by_administrator BOOLEAN NOT NULL,
+      tokens_valid_after BIGINT,
+      created_at BIGINT NOT NULL,
+      last_sign_in_at BIGINT,
+      email_proved_at BIGINT,
+      phone_number_set_at BIGINT,
+      idle_since BIGINT NOT NULL,
+      CONSTRAINT accounts_id PRIMARY KEY (id),
+      CONSTRAINT accounts_email UNIQUE (email),
+      CONSTRAINT accounts_phone_number UNIQUE (phone_number)
+    );
+    CREATE INDEX anonymous_by_idle ON accounts (idle_since) WHERE anonymous;
+    CREATE TABLE closed_accounts (
+      id TEXT COLLATE "C" NOT NULL,
+      survivor_id TEXT COLLATE "C" NOT NULL,
+      moved_provider_ids TEXT COLLATE "C" NOT NULL,
+      closed_at BIGINT NOT NULL,
+      CONSTRAINT closed_accounts_id PRIMARY KEY (id)
+    );
+    """
+
+  /// Kept by their account first, which is what they are spread by where tables are spread over servers.
+  private static let credentials = """
+    CREATE TABLE identities (
+      account_id TEXT COLLATE "C" NOT NULL,
+      provider_id TEXT COLLATE "C" NOT NULL,
+      subject TEXT COLLATE "C" NOT NULL,
+      email TEXT COLLATE "C",
+      tier BIGINT NOT NULL,
+      display_name TEXT COLLATE "C" NOT NULL,
+      photo_url TEXT COLLATE "C" NOT NULL,
+      username TEXT COLLATE "C" NOT NULL,
+      linked_at BIGINT NOT NULL,
+      CONSTRAINT identities_of_account PRIMARY KEY (account_id, provider_id, subject),
+      CONSTRAINT identities_key UNIQUE (provider_id, subject)
+    );
+    CREATE INDEX identities_by_email ON identities (email, linked_at) WHERE tier >= 1;
+    CREATE TABLE unlinks (
+      account_id TEXT COLLATE "C" NOT NULL,
+      provider_id TEXT COLLATE "C" NOT NULL,
+      subject TEXT COLLATE "C" NOT NULL,
+      unlinked_at BIGINT NOT NULL,
+      CONSTRAINT unlinks_of_account PRIMARY KEY (account_id, provider_id, subject)
+    );
+    CREATE TABLE factors (
+      account_id TEXT COLLATE "C" NOT NULL,
+      id TEXT COLLATE "C" NOT NULL,
+      kind TEXT COLLATE "C" NOT NULL,
+      display_name TEXT COLLATE "C" NOT NULL,
+      phone_number TEXT COLLATE "C",
+      sealed_secret BYTEA NOT NULL,
+      enrolled_at BIGINT NOT NULL,
+      CONSTRAINT factors_of_account PRIMARY KEY (account_id, id)
+    );
+    """
+
+  /// `ends_at` is when the session is over whatever its reason. The index holds the day of it: a refresh, which puts
+  /// the end off by a little, then leaves all indexes alone and is written to its own page only. A day is counted from
+  /// 1970; that of the absolute end is kept so that a refresh need not divide.
+  private static let sessions = """
+    CREATE TABLE sessions (
+      id TEXT COLLATE "C" NOT NULL,
+      account_id TEXT COLLATE "C" NOT NULL,
+      caller TEXT COLLATE "C" NOT NULL,
+      refresh_digest BYTEA NOT NULL,
+      parent_digest BYTEA,
+      rotated_at BIGINT,
+      auth_time BIGINT NOT NULL,
+      sign_in_provider_id TEXT COLLATE "C" NOT NULL,
+      methods TEXT COLLATE "C" NOT NULL,
+      second_factor TEXT COLLATE "C",
+      second_factor_id TEXT COLLATE "C",
+      audience TEXT COLLATE "C" NOT NULL,
+      claims_json TEXT COLLATE "C" NOT NULL,
+      created_at BIGINT NOT NULL,
+      last_used_at BIGINT NOT NULL,
+      idle_expires_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      expires_day BIGINT NOT NULL,
+      closed_at BIGINT,
+      closed_reason TEXT COLLATE "C",
+      ip_address TEXT COLLATE "C" NOT NULL,
+      user_agent TEXT COLLATE "C" NOT NULL,
+      device_id TEXT COLLATE "C" NOT NULL,
+      ends_at BIGINT NOT NULL,
+      ends_day BIGINT NOT NULL,
+      CONSTRAINT sessions_id PRIMARY KEY (id)
+    );
+    CREATE INDEX sessions_by_account ON sessions (account_id, device_id);
+    CREATE INDEX sessions_by_end_day ON sessions (ends_day);
+    """
+
+  /// `pending_counts` holds how many rows each account ('account' and 'stranger', its id), each caller ('caller', its
+  /// name) and the table ('total', '') hold, and how many messages wait ('delivery') or were given up
+  /// ('buried_delivery'). The row of the table is there from the beginning: who changes pending rows locks it first.
+  private static let pendings = """
+    CREATE TABLE pendings (
+      digest BYTEA NOT NULL,
+      version BIGINT NOT NULL,
+      purpose TEXT COLLATE "C" NOT NULL,
+      provider_id TEXT COLLATE "C" NOT NULL,
+      subject TEXT COLLATE "C" NOT NULL,
+      email TEXT COLLATE "C",
+      tier BIGINT NOT NULL,
+      account_id TEXT COLLATE "C" NOT NULL,
+      caller TEXT COLLATE "C" NOT NULL,
+      binding BYTEA,
+      attempt_id TEXT COLLATE "C" NOT NULL,
+      sealed BYTEA NOT NULL,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      attempts_left BIGINT NOT NULL,
+      completed_at BIGINT,
+      completed_account_id TEXT COLLATE "C",
+      completed_session_id TEXT COLLATE "C",
+      CONSTRAINT pendings_digest PRIMARY KEY (digest)
+    );
+    CREATE INDEX pendings_by_account ON pendings (account_id);
+    CREATE INDEX pendings_by_identity ON pendings (subject, provider_id, purpose);
+    CREATE INDEX pendings_by_expiry ON pendings (expires_at);
+    CREATE TABLE pending_counts (
+      scope TEXT COLLATE "C" NOT NULL,
+      name TEXT COLLATE "C" NOT NULL,
+      held BIGINT NOT NULL,
+      CONSTRAINT pending_counts_scope PRIMARY KEY (scope, name)
+    );
+    INSERT INTO pending_counts (scope, name, held) VALUES ('total', '', 0);
+    """
+
+  private static let deliveries = """
+    CREATE TABLE deliveries (
+      id TEXT COLLATE "C" NOT NULL,
+      channel TEXT COLLATE "C" NOT NULL,
+      kind TEXT COLLATE "C" NOT NULL,
+      sealed BYTEA NOT NULL,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      attempts BIGINT NOT NULL,
+      next_attempt_at BIGINT NOT NULL,
+      buried_at BIGINT,
+      buried_reason TEXT COLLATE "C",
+      kept_until BIGINT,
+      CONSTRAINT deliveries_id PRIMARY KEY (id)
+    );
+    CREATE INDEX deliveries_by_attempt ON deliveries (next_attempt_at) WHERE buried_at IS NULL;
+    CREATE INDEX deliveries_by_age ON deliveries (created_at) WHERE buried_at IS NULL;
+    CREATE INDEX deliveries_by_end ON deliveries (kept_until) WHERE kept_until IS NOT NULL;
+    """
+
+  private static let records = """
+    CREATE TABLE idempotency (
+      key BYTEA NOT NULL,
+      request BYTEA NOT NULL,
+      outcome TEXT COLLATE "C" NOT NULL,
+      account_id TEXT COLLATE "C" NOT NULL,
+      session_id TEXT COLLATE "C",
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      CONSTRAINT idempotency_key PRIMARY KEY (key)
+    );
+    CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
+    CREATE TABLE spent_tokens (
+      digest BYTEA NOT NULL,
+      expires_at BIGINT NOT NULL,
+      CONSTRAINT spent_tokens_digest PRIMARY KEY (digest)
+    );
+    CREATE INDEX spent_tokens_by_expiry ON spent_tokens (expires_at);
+    CREATE TABLE signing_keys (
+      key_id TEXT COLLATE "C" NOT NULL,
+      algorithm TEXT COLLATE "C" NOT NULL,
+      sealed_private_key BYTEA NOT NULL,
+      published_at BIGINT NOT NULL,
+      active_from BIGINT NOT NULL,
+      retired_at BIGINT,
+      CONSTRAINT signing_keys_key_id PRIMARY KEY (key_id)
+    );
+    CREATE TABLE throttles (
+      key BYTEA NOT NULL,
+      count BIGINT NOT NULL,
+      since BIGINT NOT NULL,
+      blocks BIGINT NOT NULL,
+      blocked_until BIGINT,
+      expires_at BIGINT NOT NULL,
+      CONSTRAINT throttles_key PRIMARY KEY (key)
+    );
+    CREATE INDEX throttles_by_expiry ON throttles (expires_at);
+    CREATE TABLE import_keys (
+      id TEXT COLLATE "C" NOT NULL,
+      sealed_key BYTEA NOT NULL,
+      created_at BIGINT NOT NULL,
+      CONSTRAINT import_keys_id PRIMARY KEY (id)
+    );
+    """
+
+  /// A change appends to `audit_unplaced`; rows are moved to `audit`, and given their positions, by whoever holds the
+  /// one row of `audit_position`. `written_at` (microseconds) and `ordinal` are the order that they are placed in.
+  private static let audit = """
+    CREATE TABLE audit_unplaced (
+      id TEXT COLLATE "C" NOT NULL,
+      written_at BIGINT NOT NULL,
+      ordinal BIGINT NOT NULL,
+      at BIGINT NOT NULL,
+      account_id TEXT COLLATE "C" NOT NULL,
+      event TEXT COLLATE "C" NOT NULL,
+      caller TEXT COLLATE "C" NOT NULL,
+      details TEXT COLLATE "C" NOT NULL,
+      CONSTRAINT audit_unplaced_id PRIMARY KEY (id)
+    );
+    CREATE TABLE audit (
+      position BIGINT NOT NULL,
+      id TEXT COLLATE "C" NOT NULL,
+      at BIGINT NOT NULL,
+      account_id TEXT COLLATE "C" NOT NULL,
+      event TEXT COLLATE "C" NOT NULL,
+      caller TEXT COLLATE "C" NOT NULL,
+      details TEXT COLLATE "C" NOT NULL,
+      CONSTRAINT audit_at_position PRIMARY KEY (position)
+    );
+    CREATE TABLE audit_position (
+      id BIGINT NOT NULL,
+      last BIGINT NOT NULL,
+      CONSTRAINT audit_position_id PRIMARY KEY (id)
+    );
+    INSERT INTO audit_position (id, last) VALUES (1, 0);
+    """
+
+  /// Which changes were committed, and which never can be any more.
+  private static let changes = """
+    CREATE TABLE changes (
+      id BYTEA NOT NULL,
+      at BIGINT NOT NULL,
+      is_fence BOOLEAN NOT NULL,
+      CONSTRAINT changes_id PRIMARY KEY (id)
+    );
+    CREATE INDEX changes_by_age ON changes (at);
+    """
+}

@@ -1,0 +1,131 @@
+import Store
+
+extension Script {
+  func addPendingWrite(_ write: Write) {
+    switch write {
+    case .insertPending(let pending, let limits): insert(pending, within: limits)
+    case .completePending(let digest, let version, let at, let accountID, let sessionID):
+      add(.completePending, refusing: .stale) {
+        $0.bind(digest).bind(version).bind(at).bind(accountID).bind(sessionID)
+      }
+    case .countPendingAttempt(let digest): add(.countPendingAttempt) { $0.bind(digest) }
+    case .spendPendingAttempt(let digest, let version):
+      add(.spendPendingAttempt, refusing: .stale) { $0.bind(digest).bind(version) }
+    case .resealPending(let digest, let version, let sealed):
+      add(.resealPending, refusing: .stale) { $0.bind(digest).bind(version).bind(sealed) }
+    case .deletePendings(let accountID, let except, let sparing):
+      deletePendings(of: accountID, except: except, sparing: sparing)
+    case .endPendings(let purpose, let key, let createdAfter):
+      add(.endPendings) {
+        $0.bind(key.subject).bind(key.providerID).bind(purpose.rawValue).bind(createdAfter)
+      }
+    default: preconditionFailure("no write of a pending row")
+    }
+  }
+
+  func deletePendings(of accountID: String, except: Digest?, sparing: PendingPurpose?) {
+    add(.deletePendings) { $0.bind(accountID).bind(except).bind(sparing?.rawValue) }
+  }
+
+  private func insert(_ pending: PendingRecord, within limits: PendingLimits) {
+    if !pending.accountID.isEmpty {
+      let scope = pending.isStrangers ? CountScope.stranger : CountScope.account
+      hold(scope, pending.accountID, atMost: limits.perAccountMax, else: .limited(.account))
+    }
+    hold(CountScope.caller, pending.caller.text, atMost: limits.perCallerMax, else: .limited(.caller))
+    hold(CountScope.total, "", atMost: limits.totalMax, else: .limited(.total))
+    add(.insertPending) {
+      $0.bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue)
+        .bind(pending.identity.providerID).bind(pending.identity.subject).bind(pending.email)
+        .bind(pending.tier.rawValue).bind(pending.accountID).bind(pending.caller.text).bind(pending.binding)
+        .bind(pending.attemptID).bind(pending.sealed).bind(pending.createdAt).bind(pending.expiresAt)
+        .bind(pending.attemptsLeft).bind(pending.completedAt).bind(pending.completedAccountID)
+        .bind(pending.completedSessionID)
+    }
+  }
+}
+
+extension Statement {
+  static let insertPending = Statement(
+    "insert_pending",
+    """
+    INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
+      attempt_id, sealed, created_at, expires_at, attempts_left, completed_at, completed_account_id,
+      completed_session_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    """)
+
+  /// Where a row is counted among its account's: `PendingRecord.isStrangers`.
+  private static let scope = "CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END"
+
+  /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
+  /// with a second factor completes one each time.
+  static let completePending = Statement(
+    "complete_pending",
+    """
+    WITH hit AS (
+      UPDATE pendings SET version = version + 1, completed_at = $3, completed_account_id = $4, completed_session_id = $5
+      WHERE digest = $1 AND version = $2 AND completed_at IS NULL AND expires_at > $3
+      RETURNING \(scope) AS scope, account_id
+    ), less AS (
+      UPDATE pending_counts AS c SET held = c.held - 1 FROM hit
+      WHERE c.scope = hit.scope AND c.name = hit.account_id AND hit.account_id <> '' RETURNING 1
+    )
+    SELECT 1 / count(*) FROM hit
+    """)
+  /// Raises the version: a completion that was decided on while an attempt was left must look again.
+  static let countPendingAttempt = Statement(
+    "count_pending_attempt",
+    """
+    UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
+    WHERE digest = $1 AND attempts_left > 0
+    """)
+  static let spendPendingAttempt = guarding(
+    "spend_pending_attempt",
+    """
+    UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
+    WHERE digest = $1 AND version = $2 AND attempts_left > 0 RETURNING 1
+    """)
+  static let resealPending = guarding(
+    "reseal_pending",
+    """
+    UPDATE pendings SET version = version + 1, sealed = $3
+    WHERE digest = $1 AND version = $2 AND completed_at IS NULL RETURNING 1
+    """)
+
+  /// Removes rows, takes them off their counts, and says how many there were. Counts that reach none are swept.
+  private static func removing(_ name: String, _ condition: String) -> Statement {
+    Statement(
+      name,
+      """
+      WITH gone AS (
+        DELETE FROM pendings WHERE \(condition) RETURNING \(scope) AS scope, account_id, caller, completed_at
+      ), less AS (
+        SELECT 'caller' AS scope, caller AS name, count(*) AS rows FROM gone GROUP BY caller
+        UNION ALL SELECT 'total', '', count(*) FROM gone
+        UNION ALL SELECT scope, account_id, count(*) FROM gone
+          WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id
+      ), counted AS (
+        UPDATE pending_counts AS c SET held = c.held - less.rows FROM less
+        WHERE less.rows > 0 AND c.scope = less.scope AND c.name = less.name RETURNING 1
+      )
+      SELECT count(*) FROM gone
+      """)
+  }
+
+  static let deletePendings = removing(
+    "delete_pendings",
+    "account_id = $1 AND ($2::bytea IS NULL OR digest <> $2) AND ($3::text IS NULL OR purpose <> $3)")
+  static let endPendings = removing(
+    "end_pendings",
+    "subject = $1 AND provider_id = $2 AND purpose = $3 AND ($4::bigint IS NULL OR created_at > $4)")
+  static let sweepPendings = removing(
+    "sweep_pendings",
+    "digest IN (SELECT digest FROM pendings WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)"
+  )
+
+  static let ofPendings = [
+    insertPending, completePending, countPendingAttempt, spendPendingAttempt, resealPending, deletePendings,
+    endPendings, sweepPendings,
+  ]
+}

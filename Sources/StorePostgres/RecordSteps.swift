@@ -1,0 +1,55 @@
+import Store
+
+extension Script {
+  func addRecordWrite(_ write: Write) {
+    switch write {
+    case .insertIdempotency(let record):
+      add(.deleteExpiredIdempotency) { $0.bind(record.key).bind(record.createdAt) }
+      add(.insertIdempotency) {
+        $0.bind(record.key).bind(record.request).bind(record.outcome).bind(record.accountID)
+          .bind(record.sessionID).bind(record.createdAt).bind(record.expiresAt)
+      }
+    case .spendToken(let digest, let expiresAt): add(.spendToken) { $0.bind(digest).bind(expiresAt) }
+    case .insertSigningKey(let key):
+      add(.insertSigningKey) {
+        $0.bind(key.keyID).bind(key.algorithm).bind(key.sealedPrivateKey).bind(key.publishedAt)
+          .bind(key.activeFrom).bind(key.retiredAt)
+      }
+    case .retireSigningKey(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
+    case .deleteSigningKeys(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
+    case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
+    default: preconditionFailure("no write of a record that stands alone")
+    }
+  }
+}
+
+extension Statement {
+  static let deleteExpiredIdempotency = Statement(
+    "delete_expired_idempotency", "DELETE FROM idempotency WHERE key = $1 AND expires_at <= $2")
+  static let insertIdempotency = Statement(
+    "insert_idempotency",
+    """
+    INSERT INTO idempotency (key, request, outcome, account_id, session_id, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    """)
+  static let spendToken = Statement(
+    "spend_token", "INSERT INTO spent_tokens (digest, expires_at) VALUES ($1, $2)")
+  static let insertSigningKey = Statement(
+    "insert_signing_key",
+    """
+    INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from, retired_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    """)
+  static let retireSigningKey = guarding(
+    "retire_signing_key",
+    "UPDATE signing_keys SET retired_at = $2 WHERE key_id = $1 AND retired_at IS NULL RETURNING 1")
+  static let deleteSigningKeys = Statement("delete_signing_keys", "DELETE FROM signing_keys WHERE retired_at <= $1")
+  static let keepImportKey = Statement(
+    "keep_import_key",
+    "INSERT INTO import_keys (id, sealed_key, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING")
+
+  static let ofRecords = [
+    deleteExpiredIdempotency, insertIdempotency, spendToken, insertSigningKey, retireSigningKey, deleteSigningKeys,
+    keepImportKey,
+  ]
+}

@@ -1,0 +1,161 @@
+import Store
+
+/// A change as the statements that carry it out, in one transaction.
+///
+/// Many transactions run at once here, and each must come to what it would alone. Unique keys and the conditions of
+/// updates see to most of it: a row that another transaction has changed is waited for and looked at again. What is
+/// decided on more than one row is guarded by a lock that is taken before anything is looked at. All take their locks
+/// in one order, so that none waits for another that waits for it: throttles, accounts, the row of all pending rows,
+/// then what the writes touch.
+final class Script {
+  private(set) var steps: [Step] = []
+  /// Where the answer says how many pending rows, or waiting messages, there are now.
+  private(set) var pendingStep: Int?
+  private(set) var deliveryStep: Int?
+  private var auditRows = 0
+  private let throttles: ThrottleRows
+  private let writtenAtMicros: Int64
+
+  /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
+  init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64) {
+    self.throttles = throttles
+    writtenAtMicros = nowMicros
+    add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
+    lock(change)
+    for write in change.writes { add(write) }
+    // Before the COMMIT, which is the trip's.
+    add(.withoutTimeLimit)
+  }
+
+  func add(_ statement: Statement, refusing refusal: Outcome? = nil, _ bind: (Step) -> Step = { $0 }) {
+    steps.append(bind(Step(statement, refusing: refusal)))
+  }
+
+  /// Nothing that follows is carried out.
+  func refuse(_ outcome: Outcome) { add(.refuse, refusing: outcome) { $0.bind(0) } }
+
+  // MARK: Locks
+
+  private func lock(_ change: Change) {
+    let accounts = change.writes.compactMap(\.lockedAccountID)
+    // A single account that is locked by the first write needs no lock before it.
+    if Set(accounts).count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
+      let made = change.writes.compactMap(\.madeAccountID)
+      for id in Set(accounts).subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
+    }
+    if change.writes.contains(where: \.changesPendings) { add(.lockPendings) }
+  }
+
+  // MARK: Writes
+
+  private func add(_ write: Write) {
+    switch write {
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .closeAccount, .guardIdle, .noteIdle:
+      addAccountWrite(write)
+    case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
+      .updateFactor, .deleteFactor:
+      addCredentialWrite(write)
+    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
+      addSessionWrite(write)
+    case .insertPending, .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings,
+      .endPendings:
+      addPendingWrite(write)
+    case .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery: addDeliveryWrite(write)
+    case .insertIdempotency, .spendToken, .insertSigningKey, .retireSigningKey, .deleteSigningKeys, .keepImportKey:
+      addRecordWrite(write)
+    case .countThrottle, .resetThrottle: throttles.add(write, to: self)
+    case .appendAudit(let record): append(record)
+    }
+  }
+
+  private func append(_ record: AuditRecord) {
+    add(.appendAudit) {
+      $0.bind(record.id).bind(writtenAtMicros).bind(auditRows).bind(record.at).bind(record.accountID)
+        .bind(record.event).bind(record.caller.text).bind(record.detailsJSON)
+    }
+    auditRows += 1
+  }
+
+  /// Counts one row more in the scope, or refuses where it is full.
+  func hold(_ scope: String, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
+    guard heldMax > 0 else { return refuse(outcome) }
+    if scope == CountScope.total { pendingStep = steps.count }
+    if scope == CountScope.waiting { deliveryStep = steps.count }
+    add(.hold, refusing: outcome) { $0.bind(scope).bind(name).bind(heldMax) }
+  }
+}
+
+/// The scopes of `pending_counts`.
+enum CountScope {
+  static let account = "account"
+  static let stranger = "stranger"
+  static let caller = "caller"
+  static let total = "total"
+  static let waiting = "delivery"
+  static let buried = "buried_delivery"
+}
+
+/// Names a change for good: what became of it can be asked by whoever lost the connection that it was sent on.
+struct ChangeID: Hashable, Sendable {
+  let bytes: [UInt8]
+
+  static func random() -> ChangeID {
+    var generator = SystemRandomNumberGenerator()
+    return ChangeID(bytes: (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+  }
+}
+
+extension Write {
+  /// The account whose row this write locks, or relies on.
+  fileprivate var lockedAccountID: String? {
+    switch self {
+    case .updateAccount(let account): account.id
+    case .guardAccount(let id, _), .touchAccount(let id, _, _), .guardIdle(let id, _): id
+    case .closeAccount(let closed, _): closed.id
+    case .insertIdentity(let identity): identity.accountID
+    case .insertFactor(let factor): factor.accountID
+    case .rememberUnlink(let unlink): unlink.accountID
+    default: nil
+    }
+  }
+
+  fileprivate var madeAccountID: String? {
+    guard case .insertAccount(let account) = self else { return nil }
+    return account.id
+  }
+
+  /// Whether pending rows come or go. One after the other, so that a code that is asked for twice at once is ended by
+  /// the later, and so that the counts are exact.
+  fileprivate var changesPendings: Bool {
+    switch self {
+    case .insertPending, .deletePendings, .endPendings, .closeAccount: true
+    default: false
+    }
+  }
+}
+
+extension Statement {
+  static let noteChange = Statement(
+    "note_change", "INSERT INTO changes (id, at, is_fence) VALUES ($1, $2, false)")
+  static let lockAccount = Statement("lock_account", "SELECT 1::bigint FROM accounts WHERE id = $1 FOR UPDATE")
+  static let lockPendings = Statement(
+    "lock_pendings", "SELECT held FROM pending_counts WHERE scope = 'total' AND name = '' FOR UPDATE")
+  /// A guard that also says how many there are now.
+  static let hold = Statement(
+    "hold",
+    """
+    WITH hit AS (
+      INSERT INTO pending_counts AS c (scope, name, held) VALUES ($1, $2, 1)
+      ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < $3 RETURNING c.held)
+    SELECT 1 / count(*), max(held) FROM hit
+    """)
+  /// Takes rows that are gone off a scope.
+  static let letGo = Statement(
+    "let_go", "UPDATE pending_counts SET held = held - $3 WHERE scope = $1 AND name = $2")
+  static let appendAudit = Statement(
+    "append_audit",
+    """
+    INSERT INTO audit_unplaced (id, written_at, ordinal, at, account_id, event, caller, details)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    """)
+}

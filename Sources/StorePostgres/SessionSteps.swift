@@ -1,0 +1,70 @@
+import Store
+
+extension Script {
+  func addSessionWrite(_ write: Write) {
+    switch write {
+    case .insertSession(let session): add(.insertSession) { Script.bind(session, to: $0) }
+    case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
+      add(.rotateSession, refusing: .stale) {
+        $0.bind(id).bind(from).bind(to).bind(at).bind(idleExpiresAt).bind(idleExpiresAt.day)
+      }
+    case .closeSession(let id, let at, let reason):
+      add(.closeSession) { $0.bind(id).bind(at).bind(reason).bind(at.day) }
+    case .closeSessions(let accountID, let except, let at, let reason):
+      add(.closeSessions) { $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except) }
+    case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
+      add(.closeSessionsOf) {
+        $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except).bind(providerID)
+      }
+    case .guardSession(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
+    default: preconditionFailure("no write of a session")
+    }
+  }
+
+  private static func bind(_ session: SessionRecord, to step: Step) -> Step {
+    step.bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
+      .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
+      .bind(session.methodLines).bind(session.secondFactor).bind(session.secondFactorID).bind(session.audience)
+      .bind(session.claimsJSON).bind(session.createdAt).bind(session.lastUsedAt).bind(session.idleExpiresAt)
+      .bind(session.expiresAt).bind(session.expiresAt.day).bind(session.closedAt).bind(session.closedReason)
+      .bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID).bind(session.endsAt)
+      .bind(session.endsAt.day)
+  }
+}
+
+extension Timestamp {
+  /// Whole days since 1970.
+  var day: Int64 { millis / 86_400_000 }
+}
+
+extension Statement {
+  static let insertSession = Statement(
+    "insert_session",
+    """
+    INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
+      sign_in_provider_id, methods, second_factor, second_factor_id, audience, claims_json, created_at, last_used_at,
+      idle_expires_at, expires_at, expires_day, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at,
+      ends_day)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+      $24, $25)
+    """)
+  static let rotateSession = guarding(
+    "rotate_session",
+    """
+    UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = $3, rotated_at = $4, last_used_at = $4,
+      idle_expires_at = $5, ends_at = least($5, expires_at), ends_day = least($6, expires_day)
+    WHERE id = $1 AND refresh_digest = $2 AND closed_at IS NULL AND ends_at > $4 RETURNING 1
+    """)
+  private static let close = "UPDATE sessions SET closed_at = $2, closed_reason = $3, ends_at = $2, ends_day = $4"
+  static let closeSession = Statement("close_session", "\(close) WHERE id = $1 AND closed_at IS NULL")
+  private static let ofAccount = "WHERE account_id = $1 AND closed_at IS NULL AND ($5::text IS NULL OR id <> $5)"
+  static let closeSessions = Statement("close_sessions", "\(close) \(ofAccount)")
+  static let closeSessionsOf = Statement("close_sessions_of", "\(close) \(ofAccount) AND sign_in_provider_id = $6")
+  /// The row stays as it is until the end of the transaction.
+  static let guardSession = guarding(
+    "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")
+
+  static let ofSessions = [
+    insertSession, rotateSession, closeSession, closeSessions, closeSessionsOf, guardSession,
+  ]
+}

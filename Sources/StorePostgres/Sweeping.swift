@@ -1,0 +1,83 @@
+package import Store
+
+extension PostgresStore {
+  /// One transaction for each kind. Rows that another process is sweeping are passed over.
+  package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
+    try await placeAll()
+    var removed = 0
+    removed += try await remove { [Step(.lockPendings), Step(.sweepPendings).bind(now).bind(rowsMax)] }
+    removed += try await remove { [Step(.sweepDeliveries).bind(now).bind(rowsMax)] }
+    for statement in [Statement.sweepIdempotency, .sweepSpentTokens, .sweepThrottles] {
+      removed += try await remove { [Step(statement).bind(now).bind(rowsMax)] }
+    }
+    removed += try await remove { [Step(.sweepSessions).bind(now.day).bind(rowsMax)] }
+    removed += try await remove { [Step(.sweepEvents).bind(auditedBefore).bind(rowsMax)] }
+    let changesBefore = now.adding(millis: -options.changeMillis)
+    removed += try await remove { [Step(.sweepChanges).bind(changesBefore).bind(rowsMax)] }
+    // No rows of anybody: counts that have come to nothing.
+    _ = try await remove { [Step(.sweepCounts).bind(rowsMax)] }
+    return removed
+  }
+
+  /// How many rows the last of the steps has removed.
+  private func remove(_ steps: @escaping @Sendable () -> [Step]) async throws(StoreError) -> Int {
+    let count = await ask(.writing, begin: .beginWriting, steps) { answers throws(Failure) in
+      guard let answer = answers.last, answer.step() else { throw .corrupt("a sweep did not count") }
+      return try answer.int()
+    }
+    switch count {
+    case .success(let count): return count
+    // The next sweep takes what this one has not.
+    case .failure(.refused(let error)) where error.isCollision: return 0
+    case .failure(let failure): throw failure.storeError
+    }
+  }
+}
+
+extension Statement {
+  /// The oldest rows of a table first.
+  private static func sweep(
+    _ table: String, by key: String, where condition: String, order: String
+  ) -> Statement {
+    Statement(
+      "sweep_\(table)",
+      """
+      WITH gone AS (
+        DELETE FROM \(table) WHERE \(key) IN (
+          SELECT \(key) FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT $2 FOR UPDATE SKIP LOCKED)
+        RETURNING 1)
+      SELECT count(*) FROM gone
+      """)
+  }
+
+  static let sweepIdempotency = sweep("idempotency", by: "key", where: "expires_at <= $1", order: "expires_at")
+  static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", order: "expires_at")
+  static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", order: "expires_at")
+  static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", order: "ends_day")
+  static let sweepChanges = sweep("changes", by: "id", where: "at < $1", order: "at")
+  /// Looks at the oldest rows only: they stand in the order of their time, but for what a clock was set back by, and
+  /// what is passed over for that goes with a later sweep. The newest row stays.
+  static let sweepEvents = Statement(
+    "sweep_events",
+    """
+    WITH gone AS (
+      DELETE FROM audit WHERE at < $1 AND position < (SELECT last FROM audit_position WHERE id = 1)
+        AND position IN (SELECT position FROM audit ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED)
+      RETURNING 1)
+    SELECT count(*) FROM gone
+    """)
+  static let sweepCounts = Statement(
+    "sweep_counts",
+    """
+    WITH gone AS (
+      DELETE FROM pending_counts WHERE held = 0 AND scope IN ('account', 'stranger') AND name IN (
+        SELECT name FROM pending_counts WHERE held = 0 AND scope IN ('account', 'stranger')
+        LIMIT $1 FOR UPDATE SKIP LOCKED)
+      RETURNING 1)
+    SELECT count(*) FROM gone
+    """)
+
+  static let ofSweeps = [
+    sweepIdempotency, sweepSpentTokens, sweepThrottles, sweepSessions, sweepChanges, sweepEvents, sweepCounts,
+  ]
+}

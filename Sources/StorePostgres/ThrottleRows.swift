@@ -1,0 +1,80 @@
+import Store
+
+/// The throttles of one change, as they are under its locks: counting is a matter of the contract
+/// (`ThrottleRecord.counting`) and done here, so the rows are read before the change is written, and nobody else writes
+/// them between.
+final class ThrottleRows {
+  /// In the order of their locks.
+  private let keys: [Digest]
+  private var records: [Digest: ThrottleRecord] = [:]
+
+  /// A row that is made for the sake of its lock, and is gone or replaced when the transaction ends.
+  private static let placeholderEnd = Timestamp(millis: .min)
+
+  init(_ change: Change) {
+    let keys = change.writes.compactMap { write -> Digest? in
+      switch write {
+      case .countThrottle(let count): count.key
+      case .resetThrottle(let key, _, _): key
+      default: nil
+      }
+    }
+    self.keys = Set(keys).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+  }
+
+  var isEmpty: Bool { keys.isEmpty }
+
+  /// One for each key.
+  var locks: [Step] { keys.map { Step(.lockThrottle).bind($0).bind(ThrottleRows.placeholderEnd) } }
+
+  func read(_ answers: ArraySlice<Answer>) throws(Failure) {
+    for answer in answers {
+      guard answer.step() else { throw .corrupt("a throttle cannot be locked") }
+      let record = try ThrottleRecord(answer)
+      if record.expiresAt != ThrottleRows.placeholderEnd { records[record.key] = record }
+    }
+  }
+
+  func add(_ write: Write, to script: Script) {
+    switch write {
+    case .countThrottle(let count):
+      let old = records[count.key]
+      if count.refusesBlocked, let until = old?.block(at: count.at) {
+        return script.refuse(.throttled(count.kind, until: until))
+      }
+      let record = ThrottleRecord.counting(count, after: old)
+      records[count.key] = record
+      script.add(.updateThrottle) {
+        $0.bind(record.key).bind(record.count).bind(record.since).bind(record.blocks).bind(record.blockedUntil)
+          .bind(record.expiresAt)
+      }
+    case .resetThrottle(let key, let kind, let at):
+      if let until = records[key]?.block(at: at) { return script.refuse(.throttled(kind, until: until)) }
+      records[key] = nil
+      script.add(.deleteThrottle) { $0.bind(key) }
+    default: preconditionFailure("no write of a throttle")
+    }
+  }
+}
+
+extension Statement {
+  /// Makes the row where there is none: a row that is not there cannot be locked.
+  static let lockThrottle = Statement(
+    "lock_throttle",
+    """
+    INSERT INTO throttles AS t (key, count, since, blocks, blocked_until, expires_at) VALUES ($1, 0, 0, 0, NULL, $2)
+    ON CONFLICT (key) DO UPDATE SET count = t.count
+    RETURNING t.key, t.count, t.since, t.blocks, t.blocked_until, t.expires_at
+    """)
+  /// Puts the row back where an earlier write of the same change has deleted it.
+  static let updateThrottle = Statement(
+    "update_throttle",
+    """
+    INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (key) DO UPDATE SET count = excluded.count, since = excluded.since, blocks = excluded.blocks,
+      blocked_until = excluded.blocked_until, expires_at = excluded.expires_at
+    """)
+  static let deleteThrottle = Statement("delete_throttle", "DELETE FROM throttles WHERE key = $1")
+
+  static let ofThrottles = [lockThrottle, updateThrottle, deleteThrottle]
+}

@@ -1,0 +1,127 @@
+import Store
+import Synchronization
+import Testing
+
+@testable import StorePostgres
+
+/// What waits, how long, and what is said of failures.
+@Suite(.enabled(if: Place.isThere)) struct BoundTests {
+  @Test func `past the queue's maximum a change is refused, and one that waits too long is given up`() async throws {
+    let place = try Place(database: true)
+    let notes = FullNotes()
+    let store = try place.open(observer: notes) {
+      $0.connections = 1
+      $0.queueMax = 1
+      $0.waitMillis = 300
+      $0.placingMillis = 3_600_000
+    }
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    async let first = store.commit(.guardAccount(id: "ann", version: 1))
+    try await place.waitForLock()
+    let begun = ContinuousClock.now
+    let refusals: [StoreError?] = await withTaskGroup(of: StoreError?.self) { group in
+      for index in 0..<2 {
+        group.addTask {
+          do {
+            _ = try await store.commit(.insertAccount(AccountRecord("a\(index)")))
+            return nil
+          } catch {
+            return error as? StoreError
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(refusals.contains(.unavailable("store queue full")))
+    #expect(refusals.contains(.unavailable("no connection was free in time")))
+    #expect(begun.duration(to: .now) > .milliseconds(290) && begun.duration(to: .now) < .seconds(2))
+    #expect(notes.full.load(ordering: .relaxed) == 1)
+    try other.execute("COMMIT")
+    #expect(try await first == .committed)
+    await store.close()
+  }
+
+  @Test func `a lock that cannot be had in time fails its change, which can be cancelled then`() async throws {
+    let place = try Place()
+    let store = try place.open { $0.lockMillis = 100 }
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    let fate = Fate()
+    await #expect(throws: StoreError.self) {
+      try await store.commit(Change([.guardAccount(id: "ann", version: 1)]), fate: fate)
+    }
+    #expect(fate.cancel())
+    try other.execute("ROLLBACK")
+    #expect(try await store.commit(.guardAccount(id: "ann", version: 1)) == .committed)
+    await store.close()
+  }
+
+  @Test func `a server that does not answer counts as lost, and another connection is made`() async throws {
+    let place = try Place(database: true)
+    let store = try place.open {
+      $0.statementMillis = 60_000
+      $0.slackMillis = -59_700
+    }
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
+    try await Task.sleep(nanoseconds: 900_000_000)
+    try other.execute("COMMIT")
+    #expect(try await outcome == .committed)
+    #expect(try await store.account("ann")?.version == 2)
+    await store.close()
+  }
+
+  @Test func `a failure is told with its state and its constraint, and without what was stored`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    let factor = FactorRecord(id: "secret-value", accountID: "ann", kind: .totp, enrolledAt: Timestamp(millis: 0))
+    let error = await #expect(throws: StoreError.self) {
+      try await store.commit(.insertAccount(AccountRecord("ann")), .insertFactor(factor), .insertFactor(factor))
+    }
+    let text = "\(try #require(error))"
+    #expect(text.contains("23505") && text.contains("factors_of_account") && !text.contains("secret-value"))
+    await store.close()
+  }
+
+  @Test func `a text keeps all but the character that PostgreSQL cannot keep`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    var account = AccountRecord("ann")
+    account.displayName = "a\u{0}b'\"\\é漢🗝"
+    #expect(try await store.commit(.insertAccount(account)) == .committed)
+    #expect(try await store.account("ann")?.displayName == "a\u{FFFD}b'\"\\é漢🗝")
+    await store.close()
+  }
+
+  @Test func `whoever appended them, audit rows are told of`() async throws {
+    let place = try Place()
+    let told = Atomic<Int>(0)
+    let (store, other) = (try place.open(appended: { told.add(1, ordering: .relaxed) }), try place.open())
+    let record = AuditRecord(
+      id: "1", at: Timestamp(millis: 0), accountID: "ann", event: "LINKED", caller: CallerName("shop"))
+    #expect(try await other.commit(.appendAudit(record)) == .committed)
+    for _ in 0..<300 where told.load(ordering: .relaxed) == 0 { try await Task.sleep(nanoseconds: 10_000_000) }
+    #expect(told.load(ordering: .relaxed) == 1)
+    await store.close()
+    await other.close()
+  }
+}
+
+private final class FullNotes: StoreObserver {
+  let full = Atomic<Int>(0)
+
+  func committed(changes: Int, took: Duration) {}
+  func lostCommit() {}
+  func settled(_ result: Result<Outcome, StoreError>) {}
+  func refusedByFullQueue() { full.add(1, ordering: .relaxed) }
+  func holds(pendingRows: Int) {}
+  func holds(waitingDeliveries: Int) {}
+}

@@ -1,0 +1,125 @@
+import Store
+import Testing
+
+@testable import StorePostgres
+
+/// Changes, and whole processes, that get into each other's way.
+@Suite(.enabled(if: Place.isThere)) struct CollisionTests {
+  private static let digest = Digest([UInt8](repeating: 1, count: 32))
+
+  private static func session(_ id: String) -> Write {
+    .insertSession(
+      SessionRecord(
+        id: id, accountID: "ann", caller: CallerName("shop"), refreshDigest: digest, authTime: Timestamp(millis: 0),
+        signInProviderID: "password", methods: [], audience: "shop", createdAt: Timestamp(millis: 0),
+        idleExpiresAt: Timestamp(millis: 10), expiresAt: Timestamp(millis: 10)))
+  }
+
+  private static func rotate(_ id: String) -> Write {
+    .rotateSession(
+      id: id, from: digest, to: digest, at: Timestamp(millis: 1), idleExpiresAt: Timestamp(millis: 10))
+  }
+
+  @Test func `changes that lock the same rows in opposite order all commit`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    #expect(try await store.commit(Self.session("one"), Self.session("two")) == .committed)
+    let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+      for index in 0..<40 {
+        let ids = index % 2 == 0 ? ["one", "two"] : ["two", "one"]
+        group.addTask { try await store.commit(Self.rotate(ids[0]), Self.rotate(ids[1])) }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes == [Outcome](repeating: .committed, count: 40))
+    await store.close()
+  }
+
+  @Test func `what the server gives up for the sake of another is begun again, and not for ever`() async throws {
+    let place = try Place()
+    let store = try place.open { $0.retriesMax = 3 }
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    try place.failUpdates(state: "40001", times: 3)
+    #expect(try await store.commit(.guardAccount(id: "ann", version: 1)) == .committed)
+    #expect(try await store.account("ann")?.version == 2)
+    try place.run("ALTER SEQUENCE failures RESTART")
+    try place.failUpdates(state: "40P01", times: 9)
+    let fate = Fate()
+    await #expect(throws: StoreError.self) {
+      try await store.commit(Change([.guardAccount(id: "ann", version: 2)]), fate: fate)
+    }
+    #expect(fate.cancel())
+    await store.close()
+  }
+
+  @Test func `stores that open an empty place at once all find its schema`() async throws {
+    let place = try Place()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 0..<6 {
+        group.addTask {
+          let store = try place.open()
+          #expect(try await store.commit(.insertAccount(AccountRecord("a\(index)"))) == .committed)
+          await store.close()
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try place.text("SELECT count(*) FROM accounts") == "6")
+    #expect(try place.text("SELECT version FROM schema_version") == "\(Migrations.steps.count)")
+  }
+
+  @Test func `a place that a newer version wrote is refused`() async throws {
+    let place = try Place()
+    await (try place.open()).close()
+    try place.run("UPDATE schema_version SET version = 99")
+    let error = #expect(throws: StoreError.self) { try place.open() }
+    #expect("\(try #require(error))".contains("schema 99, this program knows \(Migrations.steps.count)"))
+  }
+
+  @Test func `who follows the audit rows of two stores misses none of them`() async throws {
+    let place = try Place()
+    let stores = [try place.open(), try place.open()]
+    let wanted = 400
+    let ids = try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 0..<wanted {
+        group.addTask {
+          let record = AuditRecord(
+            id: "\(index)", at: Timestamp(millis: 0), accountID: "ann", event: "LINKED", caller: CallerName("shop"))
+          let outcome = try await stores[index % 2].commit(.appendAudit(record))
+          #expect(outcome == .committed)
+        }
+      }
+      var ids: [String] = []
+      var position: Int64 = 0
+      while ids.count < wanted {
+        var query = Query()
+        query.events = EventRange(after: position, rowsMax: 7)
+        let events = try await stores[0].load(query).events
+        #expect(events.map(\.position) == events.indices.map { position + 1 + Int64($0) })
+        ids += events.map(\.id)
+        position = events.last?.position ?? position
+      }
+      try await group.waitForAll()
+      return ids
+    }
+    #expect(Set(ids).count == wanted)
+    for store in stores { await store.close() }
+  }
+}
+
+extension Place {
+  /// The next so many updates of accounts fail with this state.
+  fileprivate func failUpdates(state: String, times: Int) throws {
+    try run(
+      """
+      CREATE SEQUENCE IF NOT EXISTS failures;
+      CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF nextval('\(name).failures') <= \(times) THEN RAISE EXCEPTION 'made up' USING ERRCODE = '\(state)'; END IF;
+          RETURN NEW;
+        END $$;
+      DROP TRIGGER IF EXISTS fail ON accounts;
+      CREATE TRIGGER fail BEFORE UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION fail()
+      """)
+  }
+}

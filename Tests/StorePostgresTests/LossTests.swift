@@ -1,0 +1,144 @@
+import Store
+import Synchronization
+import Testing
+
+@testable import StorePostgres
+
+/// What happens when a connection goes away, or the whole database does.
+@Suite(.enabled(if: Place.isThere), .serialized) struct LossTests {
+  @Test func `a change whose connection was lost before its commit is carried out once`() async throws {
+    let place = try Place(database: true)
+    let store = try place.open()
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
+    try await place.waitForLock()
+    try place.terminate("wait_event_type = 'Lock'")
+    try other.execute("COMMIT")
+    #expect(try await outcome == .committed)
+    #expect(try await store.account("ann")?.version == 2)
+    #expect(try place.text("SELECT count(*) FROM changes WHERE is_fence") == "1")
+    await store.close()
+  }
+
+  /// A commit that waits for a standby is known to this server already: whoever ends the wait loses the answer alone.
+  @Test func `a change whose connection was lost behind its commit is not carried out again`() async throws {
+    let place = try Place(database: true)
+    let notes = LossNotes()
+    let store = try place.open(observer: notes)
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    try place.setStandby("nobody")
+    do {
+      async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
+      try await Place.wait(
+        until: "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '\(place.name)' AND wait_event = 'SyncRep'")
+      try place.terminate("wait_event = 'SyncRep'")
+      try place.setStandby("")
+      #expect(try await outcome == .committed)
+    } catch {
+      try place.setStandby("")
+      throw error
+    }
+    #expect(notes.lost.load(ordering: .relaxed) == 1)
+    #expect(try await store.account("ann")?.version == 2)
+    #expect(try place.text("SELECT count(*) FROM changes WHERE is_fence") == "0")
+    await store.close()
+  }
+
+  @Test func `a fenced change can never be committed, and a committed one cannot be fenced`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    let (fenced, committed) = (ChangeID.random(), ChangeID.random())
+    #expect(await store.settle(fenced) == false)
+    #expect(await store.settle(fenced) == false)
+    let change = Change([.insertAccount(AccountRecord("ann"))])
+    guard case .again = await store.attempt(change, fenced, Fate()) else {
+      Issue.record("a fenced change was not refused")
+      return
+    }
+    #expect(try await store.account("ann") == nil)
+    guard case .ended(.committed) = await store.attempt(change, committed, Fate()) else {
+      Issue.record("a change was not committed")
+      return
+    }
+    #expect(await store.settle(committed) == true)
+    await store.close()
+  }
+
+  @Test func `connections that were ended are replaced, and callers notice nothing but the time`() async throws {
+    let place = try Place(database: true)
+    let store = try place.open()
+    for round in 0..<5 {
+      #expect(try await store.commit(.insertAccount(AccountRecord("a\(round)"))) == .committed)
+      try place.terminate("application_name = 'latchkeyd'")
+      #expect(try await store.account("a\(round)") != nil)
+    }
+    await store.close()
+  }
+
+  @Test func `a database that is gone is told of, refuses at once after a second, and is found again`() async throws {
+    let place = try Place(database: true)
+    let notes = LossNotes()
+    let store = try place.open(observer: notes)
+    _ = try await store.account("ann")
+    try place.allowConnections(false)
+    try place.terminate("application_name = 'latchkeyd'")
+    for _ in 0..<200 where notes.reach.withLock({ $0 }) != [false] { try await Task.sleep(nanoseconds: 10_000_000) }
+    try await Task.sleep(nanoseconds: 1_300_000_000)
+    let begun = ContinuousClock.now
+    await #expect(throws: StoreError.self) { try await store.account("ann") }
+    await #expect(throws: StoreError.self) { try await store.commit(.insertAccount(AccountRecord("ann"))) }
+    #expect(begun.duration(to: .now) < .milliseconds(500))
+    try place.allowConnections(true)
+    for _ in 0..<500 where (try? await store.account("ann")) == nil {
+      if notes.reach.withLock({ $0 }) == [false, true] { break }
+      try await Task.sleep(nanoseconds: 10_000_000)
+    }
+    #expect(notes.reach.withLock { $0 } == [false, true])
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    await store.close()
+  }
+}
+
+extension Place {
+  func terminate(_ condition: String) throws {
+    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    defer { session.abandon() }
+    try session.execute(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition)")
+  }
+
+  func waitForLock() async throws {
+    try await Place.wait(
+      until: "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '\(name)' AND wait_event_type = 'Lock'")
+  }
+
+  func allowConnections(_ areAllowed: Bool) throws {
+    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    defer { session.abandon() }
+    try session.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS \(areAllowed)")
+  }
+
+  /// The server's, for a moment: commits of other tests wait meanwhile.
+  func setStandby(_ names: String) throws {
+    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    defer { session.abandon() }
+    try session.execute("ALTER SYSTEM SET synchronous_standby_names = '\(names)'")
+    try session.execute("SELECT pg_reload_conf()")
+  }
+}
+
+private final class LossNotes: StoreObserver {
+  let lost = Atomic<Int>(0)
+  let reach = Mutex<[Bool]>([])
+
+  func committed(changes: Int, took: Duration) {}
+  func lostCommit() { lost.add(1, ordering: .relaxed) }
+  func settled(_ result: Result<Outcome, StoreError>) {}
+  func refusedByFullQueue() {}
+  func holds(pendingRows: Int) {}
+  func holds(waitingDeliveries: Int) {}
+  func reachable(_ isReachable: Bool) { reach.withLock { $0.append(isReachable) } }
+}

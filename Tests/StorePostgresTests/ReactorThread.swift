@@ -1,0 +1,59 @@
+import CLinux
+import Reactor
+import Store
+import Synchronization
+
+@testable import StorePostgres
+
+/// A thread that runs tasks as a reactor does: jobs first, then the end of the turn, then it waits for the store.
+final class ReactorThread: TaskExecutor {
+  private let jobs = Mutex<[UnownedJob]>([])
+  private let isOver = Atomic<Bool>(false)
+  /// Turns that ended.
+  let turns = Atomic<Int>(0)
+
+  private init(_ store: PostgresStore) {
+    startThread(named: "test-reactor") { [self] in
+      while !isOver.load(ordering: .acquiring) {
+        let ready = jobs.withLock { jobs in
+          defer { jobs = [] }
+          return jobs
+        }
+        for job in ready { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        store.endTurn()
+        turns.add(1, ordering: .relaxed)
+        ReactorThread.wait(for: store.watchedDescriptor)
+        store.turn()
+      }
+    }
+  }
+
+  /// A millisecond, or until the store has something.
+  private static func wait(for descriptor: Int32?) {
+    guard let descriptor else { return sleepThread(millis: 1) }
+    let epoll = lk_epoll_create()
+    defer { lk_close(epoll) }
+    _ = lk_epoll_control(epoll, Int32(LK_ADD), descriptor, UInt32(LK_READ), 0)
+    var ready = lk_ready()
+    _ = unsafe lk_epoll_wait(epoll, &ready, 1, 1)
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let unowned = UnownedJob(job)
+    jobs.withLock { $0.append(unowned) }
+  }
+
+  /// Runs `body` on a new thread that is attached to the store, and ends the thread.
+  static func run<Value: Sendable>(
+    on store: PostgresStore, _ body: @escaping @Sendable (ReactorThread) async throws -> Value
+  ) async throws -> Value {
+    let thread = ReactorThread(store)
+    let result = await Task(executorPreference: thread) {
+      try store.attachThread()
+      defer { store.detachThread() }
+      return try await body(thread)
+    }.result
+    thread.isOver.store(true, ordering: .releasing)
+    return try result.get()
+  }
+}
