@@ -68,6 +68,9 @@ package struct Limits: Sendable {
   /// How many times a message's size unpacking it may take.
   package var arenaFactor = 8
 
+  /// How long the database can be gone before callers are told that this server does not serve.
+  package var storeGoneMillis: Int64 = 5_000
+
   // Shutdown.
   package var drainMillis: Int64 = 25_000
 

@@ -19,6 +19,7 @@ package struct Log: Sendable {
   }
 
   package func info(_ message: String, _ fields: [String: String] = [:]) { write(.info, message, fields) }
+  package func warning(_ message: String, _ fields: [String: String] = [:]) { write(.warning, message, fields) }
   package func error(_ message: String, _ fields: [String: String] = [:]) { write(.error, message, fields) }
 
   package func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> [String: String] = [:]) {

@@ -8,7 +8,6 @@ internal import Providers
 internal import Reactor
 internal import Services
 internal import Store
-internal import StoreSQLite
 internal import Synchronization
 internal import TLS
 internal import Tokens
@@ -41,34 +40,35 @@ package final class Server: Sendable {
   package init(_ settings: Settings, log: Log, metrics registry: MetricsRegistry) async throws {
     self.settings = settings
     self.log = log
-    let metrics = ServerMetrics(registry, providers: settings.providers.map(\.id), roads: settings.delivery.roadNames)
+    let storeHealth = StoreHealth(health, graceMillis: settings.limits.storeGoneMillis)
+    let metrics = ServerMetrics(
+      registry, providers: settings.providers.map(\.id), roads: settings.delivery.roadNames, storeHealth: storeHealth)
     try settings.checkFiles()
     let tls = try Server.naming("tls") {
       try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let news = StoreNews()
-    let store = try Server.naming("store.path") {
-      try SQLiteStore(path: settings.storePath, observer: metrics) { news.appended() }
-    }
-    self.store = store
-    log.info("store open", ["path": settings.storePath, "sqlite": SQLiteStore.version])
+    if let warning = settings.postgres.warning { log.warning(warning) }
+    let opened = try OpenedStore.open(settings, observer: metrics) { news.appended() }
+    store = opened.store
+    log.info("store open", ["place": opened.place, opened.kind: opened.version])
     keys = try await SigningKeyWatch(
-      store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer, log: log)
+      opened.store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer, log: log)
     let tokens = keys.desk
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
     let providers = try settings.registry(fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
-    let passwords = try Server.passwords(settings, ImportKeys(store, vault), metrics)
+    let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault), metrics)
     let environment = Environment(
-      store: store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
+      store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
       passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
       policy: settings.policy)
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
       limits: settings.limits, methods: methods, callers: settings.callerTable(methods.map(\.path)), tls: tls,
-      store: store, log: log, metrics: metrics)
+      store: opened.store, log: log, metrics: metrics)
 
     let listening = try Server.naming("listen") {
       try BoundSocket(
@@ -77,6 +77,7 @@ package final class Server: Sendable {
     port = listening.port
     workers = try (0..<count).map { _ in (try Mailbox<WorkerLetter>(), Load()) }
     news.tell(workers)
+    storeHealth.tell { [workers] in for worker in workers { worker.mailbox.post(.healthChanged) } }
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
     sweeping = Server.sweep(environment, log, metrics)
@@ -94,7 +95,7 @@ package final class Server: Sendable {
     let calls = CallMetrics(methods, reactors: count)
     endpointMailbox = try Mailbox()
     keysMailbox = try Mailbox()
-    report(calls, to: registry, tls, store, passwords)
+    report(calls, to: registry, tls, opened, passwords)
     try startEndpoint(metrics)
     if let keysTLS { try startKeys(keysTLS, metrics) }
     try startWorkers(shared, calls)
@@ -142,20 +143,20 @@ package final class Server: Sendable {
   }
 
   private func report(
-    _ calls: CallMetrics, to registry: MetricsRegistry, _ tls: CurrentContext, _ store: SQLiteStore,
+    _ calls: CallMetrics, to registry: MetricsRegistry, _ tls: CurrentContext, _ opened: OpenedStore,
     _ passwords: PasswordDesk
   ) {
     calls.report(to: registry)
     let (workers, fetcher) = (workers, fetcher)
     let gauges = Gauges(registry: registry)
-    gauges.reportProcess()
+    gauges.reportProcess(opened)
     gauges.reportCertificate(tls)
     gauges.reportConnections(workers)
     gauges.reportBreakers(of: settings.providers.map(\.id), fetcher)
     gauges.reportQueues([
       ("fetches", { fetcher.waitingCount }), ("passwords", { passwords.queued }),
-      ("reactors", { workers.reduce(0) { $0 + $1.mailbox.count } }), ("store_look_ups", { store.queuedLookUps }),
-      ("store_writes", { store.queuedCount }),
+      ("reactors", { workers.reduce(0) { $0 + $1.mailbox.count } }),
+      ("store_look_ups", opened.queuedLookUps), ("store_writes", opened.queuedChanges),
     ])
   }
 

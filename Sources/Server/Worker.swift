@@ -17,6 +17,8 @@ enum WorkerLetter: Sendable {
   case worked(Ticket, streamID: Int32, Result<any Sendable, any Error>)
   /// The store has more for calls that follow it.
   case news
+  /// Those who watch the health are to look again.
+  case healthChanged
   /// Stop taking work, let calls finish.
   case drain
   /// End now.
@@ -81,6 +83,7 @@ final class Load: Sendable {
   static let followTimer: UInt32 = lifeTimer + 4
 
   private static let fetchTicket = Ticket(slot: .max - 1, generation: 0)
+  private static let storeTicket = Ticket(slot: .max - 2, generation: 0)
 
   private struct Slot {
     var generation: UInt32 = 0
@@ -127,7 +130,11 @@ final class Load: Sendable {
   deinit { unsafe readBuffer.deallocate() }
 
   /// On the thread that is to run it, and before it is given connections: without the store it can answer none.
-  func attach() throws { try shared.store.attachThread() }
+  func attach() throws {
+    try shared.store.attachThread()
+    guard let descriptor = shared.store.watchedDescriptor else { return }
+    try reactor.watch(descriptor, Worker.storeTicket, read: true, write: false)
+  }
 
   /// Runs until it was told to drain and the last connection and fetch are gone, or to stop.
   func run() {
@@ -150,6 +157,8 @@ final class Load: Sendable {
     } else if ticket == Worker.fetchTicket {
       fetches.turn()
       stopWhenEmpty()
+    } else if ticket == Worker.storeTicket {
+      shared.store.turn()
     }
   }
 
@@ -180,6 +189,7 @@ final class Load: Sendable {
       // First, so that what is committed from here on comes with a letter of its own.
       load.hasNews.store(false, ordering: .sequentiallyConsistent)
       for connection in following.values { connection.hearNews() }
+    case .healthChanged: for slot in slots { slot.connection?.wakeStreams() }
     case .drain:
       draining = true
       for slot in slots {

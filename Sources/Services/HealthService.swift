@@ -5,10 +5,14 @@ internal import Wire
 /// Whether the server takes calls; one for the process, read by every reactor.
 package final class HealthState: Sendable {
   private let serving = Atomic<Bool>(true)
+  private let storeGone = Atomic<Bool>(false)
 
   package init() {}
 
-  package var isServing: Bool { serving.load(ordering: .acquiring) }
+  package var isServing: Bool { serving.load(ordering: .acquiring) && !storeGone.load(ordering: .acquiring) }
+
+  /// Without its store the server can answer no call; or it is back.
+  package func storeIsGone(_ isGone: Bool) { storeGone.store(isGone, ordering: .releasing) }
 
   /// Before the first GOAWAY of a shutdown.
   package func stopServing() { serving.store(false, ordering: .releasing) }

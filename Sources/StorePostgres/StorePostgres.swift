@@ -158,16 +158,17 @@ package final class PostgresStore: Store {
     var hasUnplacedEvents = false
   }
 
-  /// Asked once more where the connection was lost, and a little oftener where it was in a bad state: behind a look-up
-  /// that failed, all that are under way on its connection do.
+  /// Asked once more where the connection was lost, and a little oftener while that is quickly done: all connections
+  /// may have been ended at once, and behind a look-up that failed all that are under way on its connection do.
   private func look(_ query: Query) async throws(StoreError) -> Found {
+    let begun = monotonicMillis()
     var attempts = 0
     while true {
       switch await lookOnce(query) {
       case .success(let found): return found
       case .failure(let failure):
         attempts += 1
-        let attemptsMax = if case .lost = failure { 2 } else { 4 }
+        let attemptsMax = monotonicMillis() - begun < options.waitMillis ? options.connections + 2 : 2
         guard failure.isPassing, attempts < attemptsMax else { throw failure.storeError }
       }
     }

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import databases
 from configuration import PROVIDERS, Settings, settings
 from stubs import ROOT
 
@@ -128,7 +129,8 @@ class Server:
     def start(cls, folder: Path, simulator: Simulator, environment: dict[str, str] | None = None,
               **overrides: Settings) -> Server:
         port = free_port()
-        server = cls(folder, port, settings(folder, port, simulator.base, **overrides), environment=environment or {})
+        every = settings(folder, port, simulator.base, **overrides)
+        server = cls(folder, port, {**every, "store": databases.place(every["store"])}, environment=environment or {})
         server.launch()
         return server
 
@@ -142,14 +144,23 @@ class Server:
 
     @property
     def database(self) -> Path:
+        """The file, where it is one."""
         return self.folder / str(self.settings["store"]["path"])
+
+    def stored(self) -> bytes:
+        """Everything that the database holds, as it holds it."""
+        return databases.stored(self.folder, self.settings["store"])
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """What the database itself says, past the server; `?` stands for a value."""
+        return databases.rows(self.folder, self.settings["store"], query, *values)
 
     def launch(self) -> None:
         """Starts it and waits until its log says that it takes calls."""
         begun = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log,
-                                            env=os.environ | self.environment)
+                                            env=self._variables())
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             if any(line.get("message") == "listening" for line in self.lines(begun)):
@@ -157,6 +168,10 @@ class Server:
             time.sleep(0.02)
         end(self.process)
         raise RuntimeError(f"latchkeyd does not listen: {self.log.read_text()[begun:][-2000:]}")
+
+    def _variables(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name not in databases.NOT_FOR_SERVERS}
+        return inherited | self.environment
 
     def lines(self, begun: int = 0) -> list[Settings]:
         """The log's records from byte `begun` on. Left out is a line that is still being written, and the plain one

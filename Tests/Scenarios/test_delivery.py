@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 import stat
 import subprocess
 import time
@@ -168,8 +167,7 @@ def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
     assert relay.attempts == 1 and not relay.mails
     told = [line for line in server.lines() if line["message"] == "message given up"]
     assert [line["why"] for line in told] == ["refused: smtp 550"] and email not in server.log.read_text()
-    with sqlite3.connect(f"file:{server.database}?mode=ro", uri=True) as database:
-        rows = database.execute("SELECT buried_reason, length(sealed) FROM deliveries").fetchall()
+    rows = server.rows("SELECT buried_reason, length(sealed) FROM deliveries")
     assert rows == [("refused: smtp 550", 0)]
     relay.stop()
 

@@ -270,8 +270,7 @@ def test_check_72_a_callback_that_is_not_confirmed_starts_nothing(simulator: Sim
 def test_check_74_a_dump_of_the_database_shows_nothing_of_a_flow(open_server: Server, web: Client) -> None:
     started = web.start_flow("google.com", BACK)
     twitter = asked(web.start_flow("twitter.com", BACK))
-    dump = b"".join(path.read_bytes() for path in open_server.folder.glob(open_server.database.name + "*")
-                    if path.suffix != ".lock")
+    dump = open_server.stored()
     said = asked(started)
     for secret in (started.flow_id, said["state"], said["nonce"], said["code_challenge"], twitter["oauth_token"]):
         assert secret.encode() not in dump

@@ -121,6 +121,6 @@ def test_a_record_survives_a_crash_and_holds_no_token(
     server.launch()
     again = connect(server).create(email, idempotency_key=key)
     assert (again.account.account_id, again.session_id) == (made.account.account_id, made.session_id)
-    stored = b"".join(path.read_bytes() for path in server.folder.glob(server.database.name + "*"))
+    stored = server.stored()
     for token in (key, made.refresh_token, made.id_token, again.refresh_token):
         assert token.encode() not in stored

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import databases
 import grpc
 import pytest
 from clients import (PASSWORD, Client, anonymous, assertion, channel_credentials, conflict, fresh_email, password,
@@ -237,7 +238,7 @@ def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
         assert secret not in text
     labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
     assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue",
-                      "version", "sqlite", "kind", "road"}
+                      "version", "postgres" if databases.ON_POSTGRES else "sqlite", "kind", "road"}
 
 
 # The text and its description.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from clients import Client, assertion, conflict, fresh_email, held, password, provider_ids, session
 from failures import expect_failure
@@ -89,15 +88,11 @@ def test_check_16_a_handle_has_256_bits_and_neither_it_nor_provider_tokens_are_i
     assert exists.provider_credential.access_token == "access-token-" + email, "handed back, not kept"
     secret = base64.urlsafe_b64decode(exists.pending_token + "==")
     assert len(secret) * 8 >= 256
-    stored = b"".join(path.read_bytes() for path in files(server.database))
+    stored = server.stored()
     assert email.encode() in stored, "the search below would find what is stored in clear"
     for hidden in (secret, exists.pending_token.encode(), company.provider_token.access_token.encode(),
                    company.provider_token.id_token.encode(), b"Sealed-Name-"):
         assert hidden not in stored
-
-
-def files(database: Path) -> list[Path]:
-    return [path for path in database.parent.glob(database.name + "*") if path.is_file()]
 
 
 def test_check_14_an_expired_handle_says_so_at_first_and_is_unknown_once_it_is_swept(

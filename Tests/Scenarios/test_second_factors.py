@@ -274,7 +274,7 @@ def test_a_restart_between_start_and_finish_loses_nothing_and_the_database_holds
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE"):
         client.finish_factor(required.pending_token, person.authenticator.factor_id, code)
     server.stop()
-    stored = b"".join(path.read_bytes() for path in server.folder.glob(server.database.name + "*"))
+    stored = server.stored()
     for secret in (person.authenticator.totp.secret, started.totp_secret):
         assert secret.encode() not in stored and base64.b32decode(secret) not in stored
     for recovery_code in person.recovery_codes:

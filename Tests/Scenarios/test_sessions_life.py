@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Callable
 
@@ -23,9 +22,8 @@ CALLERS, CONNECTIONS = 100, 10
 
 def audit(server: Server, account_id: str) -> list[tuple[str, dict[str, str]]]:
     """The events of an account with their details, in order; of a server that was stopped."""
-    with sqlite3.connect(f"file:{server.database}?mode=ro", uri=True) as database:
-        rows = database.execute("SELECT event, details FROM audit WHERE account_id = ? ORDER BY id", (account_id,))
-        return [(event, json.loads(details)) for event, details in rows]
+    rows = server.rows("SELECT event, details FROM audit WHERE account_id = ? ORDER BY id", account_id)
+    return [(event, json.loads(details)) for event, details in rows]
 
 
 def refresh_together(server: Server, token: str) -> list[str]:

@@ -114,6 +114,11 @@ private let numbers: [NumberSetting] = [
   number("fetch.failures_max", 1...1_000) { $0.fetchSettings.limits.failuresMax },
   number("fetch.pause_millis", 10...600_000) { $0.fetchSettings.limits.pauseMillis },
   seconds("limits.drain_seconds", 1...3_600) { $0.limits.drainMillis },
+  seconds("limits.store_gone_seconds", 1...3_600) { $0.limits.storeGoneMillis },
+  number("store.postgres.connections", 1...64) { $0.postgres.connections },
+  seconds("store.postgres.statement_seconds", 1...60) { $0.postgres.statementMillis },
+  seconds("store.postgres.lock_seconds", 1...60) { $0.postgres.lockMillis },
+  seconds("store.postgres.wait_seconds", 1...60) { $0.postgres.waitMillis },
   NumberSetting(path: "store.audit_days", range: 1...36_500, scale: 86_400_000) { $0.policy.auditLifetimeMillis },
   number("throttles.password_failures_max", 1...1_000_000) {
     $0.policy.throttles[.passwordFailuresPerAccount].countMax

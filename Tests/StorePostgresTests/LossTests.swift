@@ -54,7 +54,7 @@ import Testing
     #expect(await store.settle(fenced) == false)
     #expect(await store.settle(fenced) == false)
     let change = Change([.insertAccount(AccountRecord("ann"))])
-    guard case .again = await store.attempt(change, fenced, Fate()) else {
+    guard case .failed = await store.attempt(change, fenced, Fate()) else {
       Issue.record("a fenced change was not refused")
       return
     }

@@ -77,5 +77,7 @@ extension Settings {
       "watch_heartbeat_seconds", 15, 1...3_600, "a watcher hears at least so often where to go on")
     limits.drainMillis = try group.seconds("drain_seconds", 25, 1...3_600, "for calls in flight after SIGTERM")
     limits.life.graceMillis = limits.drainMillis
+    limits.storeGoneMillis = try group.seconds(
+      "store_gone_seconds", 5, 1...3_600, "that the database may be gone before health says NOT_SERVING")
   }
 }

@@ -14,7 +14,9 @@ package struct Settings: Sendable {
   package var reflection = false
   package var tls = TLSSettings(certificateFile: "", keyFile: "")
   package var certificateLookMillis: Int64 = 0
+  /// Empty where `postgres` is used.
   package var storePath = ""
+  package var postgres = PostgresSettings()
   package var masterKeyFile = ""
   package var issuer = ""
   package var defaultAudience = ""
@@ -109,12 +111,7 @@ package struct Settings: Sendable {
       certificateLookMillis = try group.seconds(
         "reload_seconds", 10, 1...3_600, "how often it is looked whether these files have changed")
     }
-    try reader.group("store") { group throws(ConfigurationError) in
-      storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
-      let days = try group.integer(
-        "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
-      policy.auditLifetimeMillis = Int64(days) * 86_400_000
-    }
+    try readStore(&reader, path)
     reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
     try reader.group("metrics") { group throws(ConfigurationError) in
       metricsAddress = try group.text(

@@ -34,7 +34,8 @@ extension Settings {
     guard delivery.authorityFile.isEmpty || readFile(delivery.authorityFile, bytesMax: 4 << 20) != nil else {
       throw ConfigurationError(setting: "delivery.ca_file", why: "\(delivery.authorityFile) cannot be read")
     }
-    guard isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
+    try postgres.checkFiles()
+    guard postgres.isUsed || isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
       throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
     }
     guard fetchAuthorityFile.isEmpty || readFile(fetchAuthorityFile, bytesMax: 4 << 20) != nil else {

@@ -84,6 +84,9 @@ struct SettingsReader {
     }
   }
 
+  /// Whether somebody has set it, be it to what it is anyway.
+  func isSet(_ name: String) -> Bool { values[name] != nil || environment[variable(name)] != nil }
+
   /// A group of settings; unknown names inside are refused when `read` returns.
   mutating func group<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value

@@ -32,6 +32,8 @@ enum Catalogue {
   static let changes = MetricFamily("latchkey_store_changes_total", .counter, "Changes, by what became of them.")
   static let pendingRows = MetricFamily(
     "latchkey_pending_rows", .gauge, "Pending credentials held, expired ones until they are swept included.")
+  static let storeReachable = MetricFamily(
+    "latchkey_store_reachable", .gauge, "Whether the database can be reached: 1, or 0.")
   static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Expired rows that were removed.")
   static let fetches = MetricFamily(
     "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and by what came of them.")
@@ -61,7 +63,8 @@ enum Catalogue {
 
   static let all = [
     calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes, certificateEnd,
-    certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, sweptRows,
+    certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, storeReachable,
+    sweptRows,
     fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting, deliveriesBuried, deliveryOldest, build,
     seriesRefused, residentBytes, cpuSeconds, descriptors,
     descriptorsMax, startTime,

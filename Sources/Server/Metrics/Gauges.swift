@@ -1,6 +1,5 @@
 internal import Fetch
 internal import Reactor
-internal import StoreSQLite
 internal import Synchronization
 internal import TLS
 
@@ -8,11 +7,9 @@ internal import TLS
 struct Gauges {
   let registry: MetricsRegistry
 
-  func reportProcess() {
+  func reportProcess(_ opened: OpenedStore) {
     registry.collect(Catalogue.build) {
-      // "SQLite 3.40.1, source …": a label wants the number alone.
-      let sqlite = SQLiteStore.version.split { $0 == " " || $0 == "," }.dropFirst().first.map(String.init) ?? ""
-      return [(Labels([("version", Build.version), ("sqlite", sqlite)]), .count(1))]
+      [(Labels([("version", Build.version), (opened.kind, opened.version)]), .count(1))]
     }
     gauge(Catalogue.residentBytes) { ProcessUsage.now().residentBytes.map(Double.init) }
     gauge(Catalogue.cpuSeconds) { ProcessUsage.now().cpuNanos.map { Double($0) / 1e9 } }

@@ -21,19 +21,24 @@ final class ServerMetrics: Sendable {
   private let commitSeconds: Timer
   private let commitChanges: Recorder
   private let commitFailures: Counter
-  private let pendingRows: Meter
+  private let pendingRows, storeReachable: Meter
   private let sweptRows: Counter
   /// By kind and road.
   private let deliveries: [[String]: CounterSet]
   private let deliveriesWaiting, deliveriesBuried, deliveryOldest: Meter
   /// Rung when the number of messages that wait has changed.
   let queueBell = Bell()
+  private let storeHealth: StoreHealth?
 
   /// - Parameters:
   ///   - providers: the configured ones, by which fetches are counted.
   ///   - roads: the configured ones, by which messages are.
-  init(_ registry: MetricsRegistry, providers: [String] = [], roads: [String] = []) {
+  ///   - storeHealth: told when the store goes and comes.
+  init(
+    _ registry: MetricsRegistry, providers: [String] = [], roads: [String] = [], storeHealth: StoreHealth? = nil
+  ) {
     self.registry = registry
+    self.storeHealth = storeHealth
     registry.describe(Catalogue.commitSeconds, bounds: Bounds.seconds)
     registry.describe(Catalogue.commitChanges, bounds: Bounds.counts)
     func set(_ family: MetricFamily, _ label: String, _ values: [String]) -> CounterSet {
@@ -68,6 +73,8 @@ final class ServerMetrics: Sendable {
     commitChanges = Recorder(label: Catalogue.commitChanges.name, factory: registry)
     commitFailures = counter(Catalogue.commitFailures)
     pendingRows = meter(Catalogue.pendingRows)
+    storeReachable = meter(Catalogue.storeReachable)
+    storeReachable.set(1)
     sweptRows = counter(Catalogue.sweptRows)
     deliveries = ServerMetrics.deliveries(registry, roads)
     deliveriesWaiting = meter(Catalogue.deliveriesWaiting)
@@ -178,6 +185,11 @@ extension ServerMetrics: StoreObserver {
   }
 
   func refusedByFullQueue() { refused(.storeQueue) }
+
+  func reachable(_ isReachable: Bool) {
+    storeReachable.set(isReachable ? 1 : 0)
+    storeHealth?.reachable(isReachable)
+  }
 
   func holds(pendingRows count: Int) { pendingRows.set(count) }
 

@@ -1,0 +1,92 @@
+internal import Identity
+internal import Reactor
+internal import StorePostgres
+
+/// Where everything is kept, if not in a file.
+package struct PostgresSettings: Hashable, Sendable {
+  /// Empty: in a file.
+  package var conninfo = ""
+  package var passwordFile = ""
+  package var connections = 4
+  package var statementMillis: Int64 = 0
+  package var lockMillis: Int64 = 0
+  package var waitMillis: Int64 = 0
+
+  package var isUsed: Bool { !conninfo.isEmpty }
+}
+
+extension Settings {
+  mutating func readStore(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
+    try reader.group("store") { group throws(ConfigurationError) in
+      let hasPath = group.isSet("path")
+      storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
+      try group.group("postgres") { group throws(ConfigurationError) in
+        postgres.conninfo = try group.text(
+          "conninfo", "",
+          "keywords and values of libpq, or a postgresql:// URI, without a password; empty: the file of store.path")
+        postgres.passwordFile = path(
+          try group.text("password_file", "", "file whose first line is the password; read for each connection"))
+        postgres.connections = try group.integer(
+          "connections", 4, 1...64, "to the database, for each reactor and once more for the rest")
+        postgres.statementMillis = try group.seconds("statement_seconds", 5, 1...60, "that a statement may take")
+        postgres.lockMillis = try group.seconds("lock_seconds", 3, 1...60, "that a change waits for another's rows")
+        postgres.waitMillis = try group.seconds("wait_seconds", 2, 1...60, "that a call waits for a connection")
+        try check(postgres, group)
+      }
+      guard !hasPath || !postgres.isUsed else {
+        throw group.wrong("path", "it cannot be set together with store.postgres")
+      }
+      if postgres.isUsed { storePath = "" }
+      let days = try group.integer(
+        "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
+      policy.auditLifetimeMillis = Int64(days) * 86_400_000
+    }
+  }
+
+  private func check(_ postgres: PostgresSettings, _ group: SettingsReader) throws(ConfigurationError) {
+    guard postgres.isUsed else {
+      guard postgres.passwordFile.isEmpty else { throw group.wrong("password_file", "it goes with conninfo") }
+      return
+    }
+    guard let info = ConnectionInfo(postgres.conninfo) else {
+      throw group.wrong("conninfo", "it is neither keywords and values nor a postgresql:// URI")
+    }
+    guard !info.hasPassword else {
+      throw group.wrong("conninfo", "it must not hold a password: put that into the file of password_file")
+    }
+    guard !info.hosts.isEmpty else { throw group.wrong("conninfo", "it must name a host, or the folder of a socket") }
+    guard info.isLocal || info.sslMode != nil else {
+      throw group.wrong(
+        "conninfo", "a database on another machine needs sslmode=verify-full, or another that is said")
+    }
+  }
+}
+
+extension PostgresSettings {
+  /// What an operator should know of the way that he has chosen; nil: nothing.
+  var warning: String? {
+    guard let info = ConnectionInfo(conninfo), !info.isLocal, !info.isEncrypted else { return nil }
+    return "store.postgres.conninfo lets others read what goes to the database (sslmode \(info.sslMode ?? ""))"
+  }
+
+  /// For the log: no more than where it is.
+  var place: String { ConnectionInfo(conninfo)?.hosts.joined(separator: ",") ?? "" }
+
+  var options: StorePostgres.Options {
+    var options = StorePostgres.Options(conninfo: conninfo)
+    options.passwordFile = passwordFile
+    options.connections = connections
+    options.statementMillis = statementMillis
+    options.lockMillis = lockMillis
+    options.waitMillis = waitMillis
+    return options
+  }
+
+  func checkFiles() throws(ConfigurationError) {
+    guard passwordFile.isEmpty || readFile(passwordFile, bytesMax: 4_096) != nil else {
+      throw ConfigurationError(setting: "store.postgres.password_file", why: "\(passwordFile) cannot be read")
+    }
+  }
+}

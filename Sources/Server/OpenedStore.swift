@@ -1,0 +1,51 @@
+internal import Store
+internal import StorePostgres
+internal import StoreSQLite
+
+/// The configured backend, with what is told of it.
+struct OpenedStore: Sendable {
+  let store: any Store
+  /// What it is called in metrics and in the log, and its version.
+  let kind: String
+  let version: String
+  /// Where it is, for the log.
+  let place: String
+  let queuedLookUps: @Sendable () -> Int
+  let queuedChanges: @Sendable () -> Int
+
+  /// - Parameter appended: told when audit rows have become visible.
+  static func open(
+    _ settings: Settings, observer: any StoreObserver, appended: @escaping @Sendable () -> Void
+  ) throws(ConfigurationError) -> OpenedStore {
+    do throws(StoreError) {
+      return settings.postgres.isUsed
+        ? try openPostgres(settings, observer, appended) : try openFile(settings, observer, appended)
+    } catch {
+      let why = if case .unavailable(let text) = error { text } else { "\(error)" }
+      throw ConfigurationError(
+        setting: settings.postgres.isUsed ? "store.postgres.conninfo" : "store.path", why: why)
+    }
+  }
+
+  private static func openFile(
+    _ settings: Settings, _ observer: any StoreObserver, _ appended: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> OpenedStore {
+    let store = try SQLiteStore(path: settings.storePath, observer: observer, appended: appended)
+    // "SQLite 3.40.1, source …": the number alone.
+    let version = SQLiteStore.version.split { $0 == " " || $0 == "," }.dropFirst().first.map(String.init) ?? ""
+    return OpenedStore(
+      store: store, kind: "sqlite", version: version, place: settings.storePath,
+      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount })
+  }
+
+  private static func openPostgres(
+    _ settings: Settings, _ observer: any StoreObserver, _ appended: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> OpenedStore {
+    let store = try PostgresStore(options: settings.postgres.options, observer: observer, appended: appended)
+    // "15.18 (Debian …)": the number alone.
+    let version = store.serverVersion.split(separator: " ").first.map(String.init) ?? ""
+    return OpenedStore(
+      store: store, kind: "postgres", version: version, place: settings.postgres.place,
+      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount })
+  }
+}

@@ -1,0 +1,56 @@
+"""Where a server under test keeps everything: a file of its own, or, where LATCHKEY_STORE says `postgres`, a schema of
+its own on the PostgreSQL server that LATCHKEY_POSTGRES names by keywords and values."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+ON_POSTGRES = os.environ.get("LATCHKEY_STORE", "sqlite") == "postgres"
+POSTGRES = os.environ.get("LATCHKEY_POSTGRES", "")
+
+# Variables that are the tests' own: the server would take the first for one of its settings.
+NOT_FOR_SERVERS = ("LATCHKEY_STORE", "LATCHKEY_POSTGRES")
+
+
+def place(store: dict[str, Any]) -> dict[str, Any]:
+    """The section `store` of the settings, in a place of its own."""
+    if not ON_POSTGRES:
+        return store
+    others = {name: value for name, value in store.items() if name != "path"}
+    if "postgres" in store:
+        return others
+    schema = f"scenario_{secrets.token_hex(8)}"
+    with connected(POSTGRES) as database:
+        database.execute(f"CREATE SCHEMA {schema}")
+    return {**others, "postgres": {"conninfo": f"{POSTGRES} options='-c search_path={schema}'"}}
+
+
+def rows(folder: Path, store: dict[str, Any], query: str, *values: object) -> list[tuple[Any, ...]]:
+    """What the database itself says, past the server; `?` stands for a value."""
+    if "postgres" in store:
+        with connected(store["postgres"]["conninfo"]) as database:
+            return list(database.execute(query.replace("?", "%s"), values).fetchall())
+    with sqlite3.connect(f"file:{folder / store['path']}?mode=ro", uri=True) as database:
+        return list(database.execute(query, values).fetchall())
+
+
+def stored(folder: Path, store: dict[str, Any]) -> bytes:
+    """Everything that is held, as it is held: the file with its log, or every value of every row."""
+    if "postgres" not in store:
+        files = folder.glob(store["path"] + "*")
+        return b"".join(path.read_bytes() for path in files if path.is_file() and path.suffix != ".lock")
+    ours = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    tables = rows(folder, store, ours)
+    values = [value for (table,) in tables for row in rows(folder, store, f"SELECT * FROM {table}") for value in row]
+    return b"\n".join(value if isinstance(value, bytes) else str(value).encode() for value in values)
+
+
+def connected(conninfo: str) -> Any:
+    # Only this kind of run needs it.
+    import psycopg
+
+    return psycopg.connect(conninfo, autocommit=True)

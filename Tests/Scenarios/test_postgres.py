@@ -1,0 +1,111 @@
+"""What only a store that several servers share, and that can be out of reach, has to show. Runs with
+LATCHKEY_STORE=postgres."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import databases
+import pytest
+from clients import Client, fresh_email, password, session
+from failures import expect_failure
+from grpc import RpcError, StatusCode
+from processes import Server
+
+pytestmark = pytest.mark.skipif(not databases.ON_POSTGRES, reason="the servers keep files")
+
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+
+
+def health(client: Client) -> bytes:
+    answer: bytes = client.channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=5)
+    return answer
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """One that nobody else is in, so that it can be shut."""
+    name = f"scenario_{secrets.token_hex(8)}"
+    with databases.connected(databases.POSTGRES) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        yield name
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def shut(name: str, *, open_again: bool = False) -> None:
+    with databases.connected(databases.POSTGRES) as server:
+        server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {open_again}")
+        if not open_again:
+            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+
+
+def test_servers_on_one_database_are_one_service(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    first = serve()
+    second = serve(store={"postgres": first.settings["store"]["postgres"]})
+    here, there = connect(first), connect(second)
+    email = fresh_email()
+    made = here.create(email)
+    assert session(there.sign_in(password(email))).account.account_id == made.account.account_id
+    assert there.verify(made.id_token).account_id == made.account.account_id
+    renewed = there.refresh(made.refresh_token)
+    assert renewed.session_id == made.session_id
+
+    def take(client: Client) -> str:
+        try:
+            return client.create(taken).account.account_id
+        except RpcError:
+            return ""
+
+    for _ in range(20):
+        taken = fresh_email()
+        with ThreadPoolExecutor(8) as callers:
+            owners = list(callers.map(take, [here, there] * 4))
+        assert sum(owner != "" for owner in owners) == 1
+
+
+def test_a_server_whose_database_is_gone_says_so_quickly_and_serves_again_by_itself(
+        serve: Callable[..., Server], connect: Callable[..., Client], database: str) -> None:
+    conninfo = f"{databases.POSTGRES} dbname={database}"
+    server = serve(store={"postgres": {"conninfo": conninfo}}, limits={"store_gone_seconds": 2})
+    client = connect(server)
+    email = fresh_email()
+    made = client.create(email)
+    assert health(client) == SERVING
+    shut(database)
+    time.sleep(1.5)
+    for _ in range(20):
+        begun = time.monotonic()
+        with expect_failure(StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE") as refusal:
+            client.sign_in(password(email))
+        assert refusal.retry_seconds > 0
+        if time.monotonic() - begun < 0.5:
+            break
+    else:
+        raise AssertionError("a call waits for a database that is known to be gone")
+    until(lambda: health(client) == NOT_SERVING, 5)
+    shut(database, open_again=True)
+    until(lambda: health(client) == SERVING, 5)
+    assert session(client.sign_in(password(email))).account.account_id == made.account.account_id
+    assert "cannot be reached" in server.log.read_text() and email not in server.log.read_text()
+
+
+def test_connections_that_are_ended_cost_no_call(
+        serve: Callable[..., Server], connect: Callable[..., Client], database: str) -> None:
+    server = serve(store={"postgres": {"conninfo": f"{databases.POSTGRES} dbname={database}"}})
+    client = connect(server)
+    for _ in range(5):
+        made = client.create(fresh_email())
+        with databases.connected(databases.POSTGRES) as other:
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (database,))
+        assert client.refresh(made.refresh_token).session_id == made.session_id
+
+
+def until(holds: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
