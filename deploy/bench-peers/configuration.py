@@ -9,11 +9,19 @@ PASSWORD_MEMORY_KIB = 19_456
 PASSWORD_ITERATIONS = 2
 
 
-def text(port: int, store: Path, provider_port: int, metrics_port: int) -> str:
+def in_file(store: Path) -> str:
+    return f'path: "{store}"'
+
+
+def in_postgres(conninfo: str) -> str:
+    return f'postgres: {{ conninfo: "{conninfo}" }}'
+
+
+def text(port: int, store: str, provider_port: int, metrics_port: int) -> str:
     return f"""{{
   listen: {{ address: "127.0.0.1", port: {port}, allow_unidentified: true }},
   tls: {{ certificate_file: "server.pem", key_file: "server.key", client_certificates: "none" }},
-  store: {{ path: "{store}" }},
+  store: {{ {store} }},
   secrets: {{ master_key_file: "master.key" }},
   tokens: {{ issuer: "https://localhost:{port}", audience: "bench" }},
   unidentified: {{ fetch_by_email: true }},

@@ -114,6 +114,13 @@ class Stand:
 
     def latchkeyd(self, store: Path, name: str, metrics_port: int = 0) -> Server:
         """One of our own on this store, not started yet."""
+        return self._latchkeyd(configuration.in_file(store), name, metrics_port)
+
+    def replica(self, conninfo: str, name: str) -> Server:
+        """The same on a database that others may use as well."""
+        return self._latchkeyd(configuration.in_postgres(conninfo), name, free_port())
+
+    def _latchkeyd(self, store: str, name: str, metrics_port: int) -> Server:
         port = free_port()
         file = self.home / f"{name}.json5"
         file.write_text(configuration.text(port, store, self.people.simulator.port, metrics_port))

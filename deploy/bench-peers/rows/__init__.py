@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from figures import Finding
-from rows import counts, handshakes, memory, refresh, roads, sign_in, start
+from rows import counts, handshakes, memory, refresh, replicas, roads, sign_in, start
 from stand import Stand
 
 Row = Callable[[Stand], list[Finding]]
@@ -22,4 +22,7 @@ ROWS: dict[str, Row] = {
     "memory": memory.memory,
     "start": start.start,
     "counts": counts.counts,
+    "postgres-fetch": replicas.fetch_in_postgres,
+    "postgres-refresh": replicas.refresh_in_postgres,
+    "replicas": replicas.two_replicas,
 }

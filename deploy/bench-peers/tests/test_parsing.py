@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import bounds
+import database
 import h2load
 import metrics
+import pgbench
 from servers import Unmeasurable
 
 SUMMARY = """finished in 2.00s, 106920.00 req/s, 5.10MB/s
@@ -54,3 +56,25 @@ commits_count 5
 resident 1.5e+06
 """
     assert metrics.parse(text) == {"commits_sum": 70, "commits_count": 5, "resident": 1.5e6}
+
+
+def test_statements_of_several_connections_become_trips_in_the_order_of_their_ends() -> None:
+    at = "2026-11-22 10:00:00.000 UTC"
+    log = "\n".join([
+        f"{at} [11] LOG:  execute begin_writing: BEGIN", f"{at} [12] LOG:  execute session: SELECT a",
+        "\tFROM sessions WHERE id = $1", f"{at} [12] DETAIL:  parameters: $1 = 'x'",
+        f"{at} [11] LOG:  execute rotate_session: UPDATE sessions", f"{at} [12] LOG:  execute begin_reading: BEGIN",
+        f"{at} [11] LOG:  execute commit: COMMIT", f"{at} [12] LOG:  execute commit: COMMIT", ""])
+    assert database.trips(log) == [
+        [("session", "SELECT a\nFROM sessions WHERE id = $1")],
+        [("begin_writing", "BEGIN"), ("rotate_session", "UPDATE sessions"), ("commit", "COMMIT")],
+        [("begin_reading", "BEGIN"), ("commit", "COMMIT")],
+    ]
+
+
+def test_a_statement_with_other_parameters_than_pgbench_gives_is_refused() -> None:
+    assert pgbench.filled("session", "SELECT *\n  FROM sessions WHERE id = $1") == (
+        "SELECT * FROM sessions WHERE id = ('bench' || :s)")
+    for name, text in (("session", "SELECT $1, $2"), ("unheard_of", "SELECT 1")):
+        with pytest.raises(Unmeasurable):
+            pgbench.filled(name, text)
