@@ -114,6 +114,8 @@ private let numbers: [NumberSetting] = [
   number("fetch.failures_max", 1...1_000) { $0.fetchSettings.limits.failuresMax },
   number("fetch.pause_millis", 10...600_000) { $0.fetchSettings.limits.pauseMillis },
   seconds("limits.drain_seconds", 1...3_600) { $0.limits.drainMillis },
+  number("store.backups_kept", 0...100_000) { $0.backupsKeptMax },
+  seconds("store.backup_seconds", 1...3_600) { $0.backupMillis },
   NumberSetting(path: "store.audit_days", range: 1...36_500, scale: 86_400_000) { $0.policy.auditLifetimeMillis },
   number("throttles.password_failures_max", 1...1_000_000) {
     $0.policy.throttles[.passwordFailuresPerAccount].countMax

@@ -15,6 +15,11 @@ package struct Settings: Sendable {
   package var tls = TLSSettings(certificateFile: "", keyFile: "")
   package var certificateLookMillis: Int64 = 0
   package var storePath = ""
+  /// Empty: no backups are made.
+  package var backupFolder = ""
+  /// 0: all of them.
+  package var backupsKeptMax = 0
+  package var backupMillis: Int64 = 0
   package var masterKeyFile = ""
   package var issuer = ""
   package var defaultAudience = ""
@@ -114,6 +119,11 @@ package struct Settings: Sendable {
       let days = try group.integer(
         "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
       policy.auditLifetimeMillis = Int64(days) * 86_400_000
+      backupFolder = path(
+        try group.text("backup_folder", "", "where AdminService.Backup puts copies, of one server alone; empty: off"))
+      backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "how many copies stay there; 0: all")
+      backupMillis = try group.seconds(
+        "backup_seconds", 600, 1...3_600, "the longest that a backup may take, while the store's log grows")
     }
     reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
     try reader.group("metrics") { group throws(ConfigurationError) in
