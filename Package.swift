@@ -71,7 +71,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "Wire", "Reactor", "Tokens", "Import",
+        "Client", "Wire", "Reactor", "Tokens", "Import", "Encodings",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),

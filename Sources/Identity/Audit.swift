@@ -31,6 +31,8 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case imported = "ACCOUNT_IMPORTED"
   /// Of all accounts, their password hashes included.
   case exported = "ACCOUNTS_EXPORTED"
+  /// Everything was copied into a file on the server.
+  case backedUp = "BACKUP_MADE"
   case emailVerified = "EMAIL_VERIFIED"
   case emailReverted = "EMAIL_REVERTED"
   case passwordReset = "PASSWORD_RESET"

@@ -10,10 +10,12 @@ package final class Environment: Sendable {
   package let tokens: any Tokens
   package let providers: any Providers
   package let policy: Policy
+  package let backups: any Backups
 
   package init(
     store: any Store, clock: any Clock, randomness: any Randomness, cryptography: any Cryptography,
-    passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy
+    passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy,
+    backups: any Backups = NoBackups()
   ) {
     self.store = store
     self.clock = clock
@@ -23,6 +25,7 @@ package final class Environment: Sendable {
     self.tokens = tokens
     self.providers = providers
     self.policy = policy
+    self.backups = backups
   }
 
   package var ids: Ids { Ids(randomness: randomness) }

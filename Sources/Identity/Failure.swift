@@ -56,13 +56,18 @@ package struct Failure: Error, Hashable, Sendable {
     case providerDenied = "PROVIDER_DENIED"
     case providerRefused = "PROVIDER_REFUSED"
     case askAdministrator = "ASK_ADMINISTRATOR"
+    case backupNotConfigured = "BACKUP_NOT_CONFIGURED"
+    case backupNotSupported = "BACKUP_NOT_SUPPORTED"
     // Too much.
     case tooManyAttempts = "TOO_MANY_ATTEMPTS"
     case overloaded = "OVERLOADED"
     case quotaExceeded = "QUOTA_EXCEEDED"
+    case backupInProgress = "BACKUP_IN_PROGRESS"
+    case backupStorageFull = "BACKUP_STORAGE_FULL"
     // Something we depend on is down.
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     case storeUnavailable = "STORE_UNAVAILABLE"
+    case backupFailed = "BACKUP_FAILED"
     // The client's deadline or cancel came before the commit: nothing was written, nobody waits for the answer.
     case cancelled = "CANCELLED"
   }

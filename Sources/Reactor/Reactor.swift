@@ -139,5 +139,8 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
     self.call = call
   }
 
+  /// There is no room left, or none for this owner.
+  package var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
+
   package var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
 }

@@ -63,7 +63,8 @@ package final class Server: Sendable {
     let environment = Environment(
       store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
       passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
-      policy: settings.policy)
+      policy: settings.policy,
+      backups: try Server.naming("store.backup_folder") { try settings.backups(of: opened.store, log: log) })
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(

@@ -12,6 +12,7 @@ package struct AdminService: Sendable {
   package var methods: [Method] {
     [
       lookup, list, setDisabled, setCustomClaims, revokeSessions, importAccounts, exportAccounts, createCustomToken,
+      backup,
     ]
   }
 

@@ -93,10 +93,11 @@ package enum Failures {
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit,
-      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .askAdministrator:
+      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .askAdministrator, .backupNotConfigured,
+      .backupNotSupported:
       .failedPrecondition
-    case .tooManyAttempts, .overloaded, .quotaExceeded: .resourceExhausted
-    case .providerUnavailable, .storeUnavailable: .unavailable
+    case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
+    case .providerUnavailable, .storeUnavailable, .backupFailed: .unavailable
     case .cancelled: .cancelled
     }
   }

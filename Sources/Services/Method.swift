@@ -124,10 +124,11 @@ extension Method {
   /// A unary method whose handler starts from a decoded message.
   static func unary<Request: WireDecodable>(
     _ path: String, _ type: Request.Type, access: Access = .right, messageBytesMax: Int = 65_536,
+    timeLimitMillis: Int64 = 30_000,
     _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
-      path, messageBytesMax: messageBytesMax, access: access,
+      path, messageBytesMax: messageBytesMax, timeLimitMillis: timeLimitMillis, access: access,
       .unary { message, context, arena in
         let span = message.bytes.span.extracting(message.start..<message.end)
         return try start(try Request.decode(span, arena: arena), message, context, arena)

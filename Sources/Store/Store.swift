@@ -49,6 +49,13 @@ package protocol Store: Sendable {
   /// newest audit row stays, so that no position is given twice.
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int
 
+  /// Writes all that was committed before the call, as one snapshot, into the file at `path`, which is there and
+  /// empty: a store of this kind can be opened on it. Callers are served and changes are written meanwhile. The copy
+  /// was checked to be sound, and is not durable: to sync it, and to remove it after an error, is the caller's.
+  /// `isWanted` is asked from time to time, on any thread; once it says no, `StoreCopyError.unwanted` is thrown. A
+  /// backend may refuse all of it as unsupported.
+  func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy
+
   /// Ends the backend after the last commit returned. Later calls throw `StoreError.closed`.
   func close() async
 }

@@ -197,6 +197,11 @@ package final class PostgresStore: Store {
     }
   }
 
+  /// The database is what holds it all, and has its own tools for this.
+  package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
+    throw StoreCopyError.unsupported("Back the database up with pg_dump or pg_basebackup.")
+  }
+
   // MARK: The end
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }

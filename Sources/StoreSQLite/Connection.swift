@@ -7,6 +7,7 @@ import Store
   private var isOpen = true
   /// Statements by the address of their literal: each is prepared at its first use and kept.
   private var statements: [UInt: Statement] = [:]
+  private var patience: Patience?
   /// Pages in the WAL after the last commit, told by SQLite.
   @safe private let walPageCount = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
@@ -56,6 +57,7 @@ import Store
     try connection.execute("PRAGMA synchronous = FULL")
     try connection.requireFullSync()
     try connection.execute("PRAGMA secure_delete = ON")
+    try connection.execute("PRAGMA journal_size_limit = \(options.logBytesKept)")
     if let pagesMax = options.pagesMax { try connection.execute("PRAGMA max_page_count = \(pagesMax)") }
     try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.mappedBytes)
     return connection
@@ -66,6 +68,17 @@ import Store
     try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
     let code = unsafe csqlite_keep_mapping(connection.handle)
     guard code == SQLITE_OK else { throw Failure(code: code, text: "the mapping of the file cannot be kept") }
+    return connection
+  }
+
+  /// Takes the pages of a copy. Until it is whole nobody reads it, and whoever made it syncs it: so each page is
+  /// written once, and nothing stands beside the file that could be left behind.
+  static func copy(path: String, options: Options) throws(Failure) -> Connection {
+    let connection = try Connection(path: path, flags: SQLITE_OPEN_READWRITE, busyMillis: 0)
+    try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    try connection.execute("PRAGMA journal_mode = MEMORY")
+    try connection.execute("PRAGMA synchronous = OFF")
+    try connection.size(cacheKiB: options.copyCacheKiB, mappedBytes: 0)
     return connection
   }
 
@@ -123,6 +136,26 @@ import Store
     return texts
   }
 
+  /// Copies the pages of `main` as this connection's open transaction sees them.
+  func pageCopy(to copy: Connection) throws(Failure) -> PageCopy {
+    guard let backup = unsafe sqlite3_backup_init(copy.handle, "main", handle, "main") else {
+      throw unsafe Failure.last(of: copy.handle)
+    }
+    return unsafe PageCopy(backup)
+  }
+
+  /// What runs from now on ends with SQLITE_INTERRUPT once `isWanted` says no.
+  func giveUp(unless isWanted: @escaping @Sendable () -> Bool) {
+    let patience = Patience(isWanted)
+    self.patience = patience
+    unsafe sqlite3_progress_handler(
+      handle, Patience.steps,
+      { raw in
+        guard let raw = unsafe raw else { return 0 }
+        return unsafe Unmanaged<Patience>.fromOpaque(raw).takeUnretainedValue().isWanted() ? 0 : 1
+      }, Unmanaged.passUnretained(patience).toOpaque())
+  }
+
   /// Moves what the WAL holds into the file: as much as readers allow (PASSIVE), or all of it.
   func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE) throws(Failure) {
     let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
@@ -135,6 +168,15 @@ import Store
     statements = [:]
     _ = unsafe sqlite3_close_v2(handle)
   }
+}
+
+/// What a connection asks while it runs a long statement.
+private final class Patience {
+  /// Of SQLite's machine, between two questions.
+  static let steps: Int32 = 100_000
+  let isWanted: @Sendable () -> Bool
+
+  init(_ isWanted: @escaping @Sendable () -> Bool) { self.isWanted = isWanted }
 }
 
 extension Failure {

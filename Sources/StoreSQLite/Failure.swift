@@ -22,6 +22,15 @@ struct Failure: Error {
     }
   }
 
+  /// Of one that is being made.
+  var copyError: StoreCopyError {
+    switch code & 0xff {
+    case SQLITE_INTERRUPT: .unwanted
+    case SQLITE_FULL: .full
+    default: .failed("\(text) (SQLite \(code))")
+    }
+  }
+
   /// Whether the kernel failed to sync. The state of the pages is unknown from then on, and a second sync would say
   /// "done" of pages that were dropped; only a restart, which reads the file anew, is safe.
   var isSyncFailure: Bool { code == csqlite_ioerr_fsync || code == csqlite_ioerr_dir_fsync }

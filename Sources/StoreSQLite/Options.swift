@@ -20,6 +20,12 @@ package struct Options: Sendable {
   package var checkpointPages: Int32 = 1000
   /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
   package var waysInCacheBytesMax = 512 << 20
+  /// What the WAL is cut down to once it starts over after it grew longer, as it does while a copy is made.
+  package var logBytesKept: Int64 = 64 << 20
+  /// A copy is made in steps of so many pages, with a pause after each: whoever serves callers wants the disk too.
+  package var copyPagesPerStep: Int32 = 256
+  package var copyPauseMillis: UInt32 = 2
+  package var copyCacheKiB = 2 * 1024
   /// How large the file may grow; nil: as large as the disk allows.
   package var pagesMax: Int64?
 

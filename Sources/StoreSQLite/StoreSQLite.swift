@@ -1,7 +1,7 @@
 // StoreSQLite: the embedded store, one file of SQLite in WAL mode.
 //
 // Owns: the file and its lock, the schema and its migrations, the one writing thread with group commit, the read-only
-// connections of the reactors, and the reading thread that serves everybody else.
+// connections of the reactors, the reading thread that serves everybody else, and the thread that makes a copy.
 // Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log.
 // Read next: Writer.swift (group commit), Reader.swift (snapshots), Migrations.swift (the schema).
 
@@ -157,6 +157,31 @@ package final class SQLiteStore: Store {
     try await answer(from: writing) { .integrityCheck($0) }
   }
 
+  /// The writing thread is asked once before the snapshot is opened: a checkpoint that it had begun, waiting for
+  /// readers, would wait for this one.
+  package func copy(to copyPath: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
+    try ensureOpen()
+    let hold = LogHold(progress)
+    try await answer(from: writing) { .settle($0) }
+    let copier = Copier(path: path, options: options) { [self] in
+      !isClosed.load(ordering: .acquiring) && isWanted()
+    }
+    return try await withCheckedThrowingContinuation { continuation in
+      do throws(Failure) {
+        try startThread { [self] in
+          do throws(Failure) {
+            continuation.resume(returning: try copier.copy(to: copyPath) { hold.release() })
+          } catch {
+            let isClosed = isClosed.load(ordering: .acquiring)
+            continuation.resume(throwing: isClosed ? StoreError.closed : error.copyError)
+          }
+        }
+      } catch {
+        continuation.resume(throwing: error.storeError)
+      }
+    }
+  }
+
   /// The reading thread goes first, so that the writer's connection is the last and leaves an empty WAL behind. Threads
   /// that are still attached keep their connection until they detach, and are told `.closed`.
   package func close() async {
@@ -197,8 +222,12 @@ final class ThreadDesk {
   }
 }
 
-/// What the writing thread counts for others to read.
+/// What the writing thread counts for others to read, and they for it.
 final class Progress: Sendable {
   let changes = Atomic<Int>(0)
   let transactions = Atomic<Int>(0)
+  /// Copies that hold, or are about to hold, a snapshot.
+  let copies = Atomic<Int>(0)
+
+  var isLogHeld: Bool { copies.load(ordering: .acquiring) > 0 }
 }

@@ -13,6 +13,8 @@ enum WriteOrder: Sendable {
   case change(ChangeOrder)
   case sweep(at: Timestamp, rowsMax: Int, auditedBefore: Timestamp, CheckedContinuation<Int, any Error>)
   case integrityCheck(CheckedContinuation<[String], any Error>)
+  /// Answered once what the thread was at is done.
+  case settle(CheckedContinuation<Void, any Error>)
 }
 
 /// The writing thread: takes what waits, carries it out in one transaction, and answers only after the commit returned.
@@ -85,6 +87,7 @@ final class Writer {
         tellOfCounts()
       case .integrityCheck(let answer):
         reply(to: answer) { () throws(Failure) in try connection.texts("PRAGMA integrity_check") }
+      case .settle(let answer): answer.resume()
       }
     }
   }
@@ -222,11 +225,12 @@ final class Writer {
   // MARK: Checkpoint
 
   /// After the callers were answered: none of them waits for it. Readers may keep a PASSIVE checkpoint from starting
-  /// the log over; where it has grown fourfold, the writer waits for them (their turns are short).
+  /// the log over; where it has grown fourfold, the writer waits for them (their turns are short). For the snapshot of
+  /// a copy it never waits: the log grows until that is closed.
   private func checkpointWhenDue() {
     guard connection.walPages >= options.checkpointPages else { return }
-    checkpoint(
-      connection.walPages >= 4 * options.checkpointPages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
+    let waits = connection.walPages >= 4 * options.checkpointPages && !progress.isLogHeld
+    checkpoint(waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
   }
 
   /// A checkpoint that fails otherwise than by its sync loses nothing: the log keeps the pages until the next one.

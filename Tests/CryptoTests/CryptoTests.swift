@@ -42,6 +42,17 @@ struct DigestTests {
     #expect(hex(sha256([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
   }
 
+  @Test(arguments: [0, 1, 63, 64, 65, 1_000])
+  func `A digest of parts is that of the whole, however it is cut`(partBytes: Int) {
+    let whole = (0..<1_000).map { UInt8(truncatingIfNeeded: $0) }
+    let digest = SHA256()
+    digest.take([])
+    for start in stride(from: 0, to: partBytes == 0 ? 0 : whole.count, by: max(1, partBytes)) {
+      digest.take(Array(whole[start..<min(start + partBytes, whole.count)]))
+    }
+    #expect(digest.value() == sha256(partBytes == 0 ? [] : whole))
+  }
+
   @Test func `HMAC-SHA-256 answers the known values of RFC 4231, also for a key longer than a block`() {
     let short = hmacSHA256(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
     #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")

@@ -228,6 +228,9 @@ class Client:
             admin.ExportAccountsRequest(include_secrets=include_secrets), timeout=120)
         return [account for answer in answers for account in answer.accounts]
 
+    def backup(self, timeout: float = 60) -> admin.BackupResponse:
+        return self._admin.Backup(admin.BackupRequest(), timeout=timeout)
+
     def send_phone_code(self, number: str, **fields: Any) -> verification.SendPhoneCodeResponse:
         request = verification.SendPhoneCodeRequest(phone_number=number, **fields)
         return _call(self._verification.SendPhoneCode, request)

@@ -110,7 +110,8 @@ def test_check_114_no_method_of_an_administrator_is_anybody_elses(
         return [lambda: client.lookup(account_id=account_id), lambda: client.list_accounts(),
                 lambda: client.set_disabled(account_id, True), lambda: client.set_claims(account_id, "{}"),
                 lambda: client.revoke_sessions(account_id), lambda: client.custom_token(account_id),
-                lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True)]
+                lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True),
+                lambda: client.backup()]
 
     for client in (web, shop):
         for call in calls(client):

@@ -119,6 +119,8 @@ private let numbers: [NumberSetting] = [
   seconds("store.postgres.statement_seconds", 1...60) { $0.postgres.statementMillis },
   seconds("store.postgres.lock_seconds", 1...60) { $0.postgres.lockMillis },
   seconds("store.postgres.wait_seconds", 1...60) { $0.postgres.waitMillis },
+  number("store.backups_kept", 0...100_000) { $0.backupsKeptMax },
+  seconds("store.backup_seconds", 1...3_600) { $0.backupMillis },
   NumberSetting(path: "store.audit_days", range: 1...36_500, scale: 86_400_000) { $0.policy.auditLifetimeMillis },
   number("throttles.password_failures_max", 1...1_000_000) {
     $0.policy.throttles[.passwordFailuresPerAccount].countMax

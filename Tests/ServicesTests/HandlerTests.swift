@@ -14,7 +14,7 @@ private let served = [
   "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/List", "/latchkey.v1.AdminService/SetDisabled",
   "/latchkey.v1.AdminService/SetCustomClaims", "/latchkey.v1.AdminService/RevokeSessions",
   "/latchkey.v1.AdminService/ImportAccounts", "/latchkey.v1.AdminService/ExportAccounts",
-  "/latchkey.v1.AdminService/CreateCustomToken",
+  "/latchkey.v1.AdminService/CreateCustomToken", "/latchkey.v1.AdminService/Backup",
   "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
   "/latchkey.v1.SessionService/RevokeAll", "/latchkey.v1.SessionService/ListSessions",
   "/latchkey.v1.SessionService/VerifyIdToken", "/latchkey.v1.SessionService/GetSigningKeys",
@@ -38,7 +38,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
     let (bytesMax, millisMax) = switch method.path.split(separator: "/").last {
     case "ImportAccounts": (524_288, Int64(3_600_000))
-    case "ExportAccounts": (65_536, 3_600_000)
+    case "ExportAccounts", "Backup": (65_536, 3_600_000)
     default: (65_536, 30_000)
     }
     #expect(method.access == .right && method.timeLimitMillis == millisMax && method.messageBytesMax == bytesMax)

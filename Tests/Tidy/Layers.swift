@@ -20,8 +20,8 @@ enum Layers {
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
       others: ["ArgumentParser", "CoreMetrics", "Logging"]),
     Layer(
-      module: "latchkey", firstFile: "LatchkeyCommand.swift", ours: ["Client", "Wire", "Reactor", "Tokens", "Import"],
-      others: ["ArgumentParser"]),
+      module: "latchkey", firstFile: "LatchkeyCommand.swift",
+      ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings"], others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
       ours: ["Client", "Reactor", "Crypto", "Encodings"],

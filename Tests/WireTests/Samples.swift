@@ -127,6 +127,10 @@ enum Samples {
   static let setCustomClaimsResponse = SetCustomClaimsResponse(account: account)
   static let revokeSessionsRequest = RevokeSessionsRequest(accountID: "account_id")
   static let revokeSessionsResponse = RevokeSessionsResponse(closed: 1)
+  static let backupRequest = BackupRequest()
+  static let backupResponse = BackupResponse(
+    fileName: "file_name", sizeBytes: 2, sha256: Array("sha256".utf8), accounts: 4, eventCursor: "event_cursor",
+    createdAtMillis: 6000)
   static let importAccountsRequest = ImportAccountsRequest(
     options: importOptions, accounts: [importedAccount, importedAccount])
   static let importOptions = ImportOptions(dryRun: true, hash: importHash)
@@ -295,6 +299,6 @@ enum Samples {
     listRequest, listResponse, setDisabledRequest, setDisabledResponse, setCustomClaimsRequest,
     setCustomClaimsResponse, revokeSessionsRequest, revokeSessionsResponse, importAccountsRequest, importOptions,
     importHash, importedAccount, importedPhoneFactor, importAccountsResponse, importError, exportAccountsRequest,
-    exportAccountsResponse, exportedAccount,
+    exportAccountsResponse, exportedAccount, backupRequest, backupResponse,
   ]
 }

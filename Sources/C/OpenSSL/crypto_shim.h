@@ -49,6 +49,29 @@ static inline unsigned long lk_digest(const EVP_MD *digest, const uint8_t *bytes
   return lk_end(EVP_Digest(bytes, count, out, &outCount, digest, NULL) == 1);
 }
 
+// Of bytes that come in parts; NULL: no memory.
+static inline EVP_MD_CTX *lk_digest_begin(const EVP_MD *digest) {
+  lk_begin();
+  EVP_MD_CTX *context = EVP_MD_CTX_new();
+  if (context && EVP_DigestInit_ex(context, digest, NULL) != 1) {
+    EVP_MD_CTX_free(context);
+    context = NULL;
+  }
+  lk_end(context != NULL);
+  return context;
+}
+
+static inline unsigned long lk_digest_take(EVP_MD_CTX *context, const uint8_t *bytes, size_t count) {
+  lk_begin();
+  return lk_end(EVP_DigestUpdate(context, bytes, count) == 1);
+}
+
+static inline unsigned long lk_digest_end(EVP_MD_CTX *context, uint8_t *out) {
+  unsigned int outCount = 0;
+  lk_begin();
+  return lk_end(EVP_DigestFinal_ex(context, out, &outCount) == 1);
+}
+
 // A context that knows its digest but no key: copying it spares the look-up of the digest by name at each call.
 static inline EVP_MAC_CTX *lk_hmac_template(const char *digestName) {
   lk_begin();

@@ -17,6 +17,11 @@ package struct Settings: Sendable {
   /// Empty where `postgres` is used.
   package var storePath = ""
   package var postgres = PostgresSettings()
+  /// Empty: no backups are made.
+  package var backupFolder = ""
+  /// 0: all of them.
+  package var backupsKeptMax = 0
+  package var backupMillis: Int64 = 0
   package var masterKeyFile = ""
   package var issuer = ""
   package var defaultAudience = ""

@@ -38,6 +38,9 @@ extension Settings {
     guard postgres.isUsed || isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
       throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
     }
+    guard backupFolder.isEmpty || isWritable(backupFolder) || isWritable(Settings.folder(of: backupFolder)) else {
+      throw ConfigurationError(setting: "store.backup_folder", why: "\(backupFolder) can be neither made nor written")
+    }
     guard fetchAuthorityFile.isEmpty || readFile(fetchAuthorityFile, bytesMax: 4 << 20) != nil else {
       throw ConfigurationError(setting: "fetch.ca_file", why: "\(fetchAuthorityFile) cannot be read")
     }

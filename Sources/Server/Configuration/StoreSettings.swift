@@ -42,6 +42,11 @@ extension Settings {
       let days = try group.integer(
         "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
       policy.auditLifetimeMillis = Int64(days) * 86_400_000
+      backupFolder = path(
+        try group.text("backup_folder", "", "where AdminService.Backup puts copies, of one server alone; empty: off"))
+      backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "how many copies stay there; 0: all")
+      backupMillis = try group.seconds(
+        "backup_seconds", 600, 1...3_600, "the longest that a backup may take, while the store's log grows")
     }
   }
 

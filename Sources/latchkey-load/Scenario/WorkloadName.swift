@@ -48,7 +48,8 @@ enum WorkloadName: String, CaseIterable, Sendable {
     (
       call: "ServerReflection/ServerReflectionInfo",
       why: "a tool asks it once, before the first call, and servers have it off"
-    )
+    ),
+    (call: "AdminService/Backup", why: "it copies the whole store, one at a time, and a timer asks it once a day"),
   ]
 
   var meaning: String {

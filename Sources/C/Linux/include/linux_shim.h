@@ -1,6 +1,7 @@
 // What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so
 // that nothing the compiler puts between the call and the reading of errno can change it.
 #pragma once
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -239,6 +240,23 @@ static inline int lk_create_private(const char *path) {
   return fd < 0 ? -errno : fd;
 }
 static inline int lk_create_private_folder(const char *path) { return mkdir(path, 0700) < 0 ? -errno : 0; }
+static inline int lk_open_folder(const char *path) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return fd < 0 ? -errno : fd;
+}
+// Until the descriptor is closed; -EWOULDBLOCK: another process has it.
+static inline int lk_hold(int fd) { return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0; }
+// A folder's names are asked for one by one; NULL: it cannot be opened, and *code says why, or there is none left.
+static inline DIR *lk_list(const char *path, int *code) {
+  DIR *list = opendir(path);
+  if (!list) *code = errno;
+  return list;
+}
+static inline const char *lk_next_name(DIR *list) {
+  struct dirent *entry = readdir(list);
+  return entry ? entry->d_name : NULL;
+}
+static inline void lk_end_list(DIR *list) { closedir(list); }
 // Whether others than the owner may read or write, or the owner is somebody else; negative: -errno.
 static inline int lk_is_exposed(int fd) {
   struct stat entry;

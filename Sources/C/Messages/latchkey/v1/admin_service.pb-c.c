@@ -1042,6 +1042,96 @@ void   latchkey__v1__exported_account__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__exported_account__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__backup_request__init
+                     (Latchkey__V1__BackupRequest         *message)
+{
+  static const Latchkey__V1__BackupRequest init_value = LATCHKEY__V1__BACKUP_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__backup_request__get_packed_size
+                     (const Latchkey__V1__BackupRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__backup_request__pack
+                     (const Latchkey__V1__BackupRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__backup_request__pack_to_buffer
+                     (const Latchkey__V1__BackupRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__BackupRequest *
+       latchkey__v1__backup_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__BackupRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__backup_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__backup_request__free_unpacked
+                     (Latchkey__V1__BackupRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__backup_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__backup_response__init
+                     (Latchkey__V1__BackupResponse         *message)
+{
+  static const Latchkey__V1__BackupResponse init_value = LATCHKEY__V1__BACKUP_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__backup_response__get_packed_size
+                     (const Latchkey__V1__BackupResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__backup_response__pack
+                     (const Latchkey__V1__BackupResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__backup_response__pack_to_buffer
+                     (const Latchkey__V1__BackupResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__backup_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__BackupResponse *
+       latchkey__v1__backup_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__BackupResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__backup_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__backup_response__free_unpacked
+                     (Latchkey__V1__BackupResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__backup_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__lookup_request__field_descriptors[4] =
 {
   {
@@ -2488,7 +2578,128 @@ const ProtobufCMessageDescriptor latchkey__v1__exported_account__descriptor =
   (ProtobufCMessageInit) latchkey__v1__exported_account__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[8] =
+#define latchkey__v1__backup_request__field_descriptors NULL
+#define latchkey__v1__backup_request__field_indices_by_name NULL
+#define latchkey__v1__backup_request__number_ranges NULL
+const ProtobufCMessageDescriptor latchkey__v1__backup_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.BackupRequest",
+  "BackupRequest",
+  "Latchkey__V1__BackupRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__BackupRequest),
+  0,
+  latchkey__v1__backup_request__field_descriptors,
+  latchkey__v1__backup_request__field_indices_by_name,
+  0,  latchkey__v1__backup_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__backup_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__backup_response__field_descriptors[6] =
+{
+  {
+    "file_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, file_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "size_bytes",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, size_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sha256",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, sha256),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "accounts",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, accounts),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "event_cursor",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, event_cursor),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created_at",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__BackupResponse, created_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__backup_response__field_indices_by_name[] = {
+  3,   /* field[3] = accounts */
+  5,   /* field[5] = created_at */
+  4,   /* field[4] = event_cursor */
+  0,   /* field[0] = file_name */
+  2,   /* field[2] = sha256 */
+  1,   /* field[1] = size_bytes */
+};
+static const ProtobufCIntRange latchkey__v1__backup_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.BackupResponse",
+  "BackupResponse",
+  "Latchkey__V1__BackupResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__BackupResponse),
+  6,
+  latchkey__v1__backup_response__field_descriptors,
+  latchkey__v1__backup_response__field_indices_by_name,
+  1,  latchkey__v1__backup_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__backup_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[9] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -2498,8 +2709,10 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "ImportAccounts", &latchkey__v1__import_accounts_request__descriptor, &latchkey__v1__import_accounts_response__descriptor },
   { "ExportAccounts", &latchkey__v1__export_accounts_request__descriptor, &latchkey__v1__export_accounts_response__descriptor },
   { "CreateCustomToken", &latchkey__v1__create_custom_token_request__descriptor, &latchkey__v1__create_custom_token_response__descriptor },
+  { "Backup", &latchkey__v1__backup_request__descriptor, &latchkey__v1__backup_response__descriptor },
 };
 const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
+  8,        /* Backup */
   7,        /* CreateCustomToken */
   6,        /* ExportAccounts */
   5,        /* ImportAccounts */
@@ -2516,7 +2729,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  8,
+  9,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -2583,6 +2796,14 @@ void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__backup(ProtobufCService *service,
+                                         const Latchkey__V1__BackupRequest *input,
+                                         Latchkey__V1__BackupResponse_Closure closure,
+                                         void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

@@ -41,6 +41,8 @@ typedef struct Latchkey__V1__ImportError Latchkey__V1__ImportError;
 typedef struct Latchkey__V1__ExportAccountsRequest Latchkey__V1__ExportAccountsRequest;
 typedef struct Latchkey__V1__ExportAccountsResponse Latchkey__V1__ExportAccountsResponse;
 typedef struct Latchkey__V1__ExportedAccount Latchkey__V1__ExportedAccount;
+typedef struct Latchkey__V1__BackupRequest Latchkey__V1__BackupRequest;
+typedef struct Latchkey__V1__BackupResponse Latchkey__V1__BackupResponse;
 
 
 /* --- enums --- */
@@ -408,6 +410,45 @@ struct  Latchkey__V1__ExportedAccount
 #define LATCHKEY__V1__EXPORTED_ACCOUNT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__exported_account__descriptor) \
     , NULL, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__BackupRequest
+{
+  ProtobufCMessage base;
+};
+#define LATCHKEY__V1__BACKUP_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__backup_request__descriptor) \
+     }
+
+
+struct  Latchkey__V1__BackupResponse
+{
+  ProtobufCMessage base;
+  /*
+   * In the backup folder of the configuration.
+   */
+  char *file_name;
+  int64_t size_bytes;
+  /*
+   * SHA-256 of the file.
+   */
+  ProtobufCBinaryData sha256;
+  /*
+   * In the copy.
+   */
+  int64_t accounts;
+  /*
+   * Of the newest event in the copy, as EventService.Watch takes it: what follows it there is not in the copy.
+   */
+  char *event_cursor;
+  /*
+   * Whatever was answered before this moment is in the copy.
+   */
+  Google__Protobuf__Timestamp *created_at;
+};
+#define LATCHKEY__V1__BACKUP_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__backup_response__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, NULL }
 
 
 /* Latchkey__V1__LookupRequest methods */
@@ -847,6 +888,44 @@ Latchkey__V1__ExportedAccount *
 void   latchkey__v1__exported_account__free_unpacked
                      (Latchkey__V1__ExportedAccount *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__BackupRequest methods */
+void   latchkey__v1__backup_request__init
+                     (Latchkey__V1__BackupRequest         *message);
+size_t latchkey__v1__backup_request__get_packed_size
+                     (const Latchkey__V1__BackupRequest   *message);
+size_t latchkey__v1__backup_request__pack
+                     (const Latchkey__V1__BackupRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__backup_request__pack_to_buffer
+                     (const Latchkey__V1__BackupRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__BackupRequest *
+       latchkey__v1__backup_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__backup_request__free_unpacked
+                     (Latchkey__V1__BackupRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__BackupResponse methods */
+void   latchkey__v1__backup_response__init
+                     (Latchkey__V1__BackupResponse         *message);
+size_t latchkey__v1__backup_response__get_packed_size
+                     (const Latchkey__V1__BackupResponse   *message);
+size_t latchkey__v1__backup_response__pack
+                     (const Latchkey__V1__BackupResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__backup_response__pack_to_buffer
+                     (const Latchkey__V1__BackupResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__BackupResponse *
+       latchkey__v1__backup_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__backup_response__free_unpacked
+                     (Latchkey__V1__BackupResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Latchkey__V1__LookupRequest_Closure)
@@ -918,6 +997,12 @@ typedef void (*Latchkey__V1__ExportAccountsResponse_Closure)
 typedef void (*Latchkey__V1__ExportedAccount_Closure)
                  (const Latchkey__V1__ExportedAccount *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__BackupRequest_Closure)
+                 (const Latchkey__V1__BackupRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__BackupResponse_Closure)
+                 (const Latchkey__V1__BackupResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -957,6 +1042,10 @@ struct Latchkey__V1__AdminService_Service
                               const Latchkey__V1__CreateCustomTokenRequest *input,
                               Latchkey__V1__CreateCustomTokenResponse_Closure closure,
                               void *closure_data);
+  void (*backup)(Latchkey__V1__AdminService_Service *service,
+                 const Latchkey__V1__BackupRequest *input,
+                 Latchkey__V1__BackupResponse_Closure closure,
+                 void *closure_data);
 };
 typedef void (*Latchkey__V1__AdminService_ServiceDestroy)(Latchkey__V1__AdminService_Service *);
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
@@ -972,7 +1061,8 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## revoke_sessions,\
       function_prefix__ ## import_accounts,\
       function_prefix__ ## export_accounts,\
-      function_prefix__ ## create_custom_token  }
+      function_prefix__ ## create_custom_token,\
+      function_prefix__ ## backup  }
 void latchkey__v1__admin_service__lookup(ProtobufCService *service,
                                          const Latchkey__V1__LookupRequest *input,
                                          Latchkey__V1__LookupResponse_Closure closure,
@@ -1005,6 +1095,10 @@ void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       const Latchkey__V1__CreateCustomTokenRequest *input,
                                                       Latchkey__V1__CreateCustomTokenResponse_Closure closure,
                                                       void *closure_data);
+void latchkey__v1__admin_service__backup(ProtobufCService *service,
+                                         const Latchkey__V1__BackupRequest *input,
+                                         Latchkey__V1__BackupResponse_Closure closure,
+                                         void *closure_data);
 
 /* --- descriptors --- */
 
@@ -1031,6 +1125,8 @@ extern const ProtobufCMessageDescriptor latchkey__v1__import_error__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__exported_account__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__backup_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor;
 extern const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -1,0 +1,72 @@
+internal import Crypto
+internal import Encodings
+internal import Reactor
+internal import Store
+
+/// The files of the backup folder: how they are named, what of them is kept, and how one becomes whole. All of it
+/// blocks.
+final class BackupFolder: Sendable {
+  private static let prefix = "latchkey-"
+  private static let suffix = ".db"
+  /// Behind the name of a copy that is no backup yet. SQLite's files beside it begin alike.
+  private static let draft = ".draft"
+
+  private let folder: PrivateFolder
+  private let keptMax: Int
+
+  /// Takes the folder, and removes what an earlier life of the server has begun and not ended.
+  /// - Parameter keptMax: how many backups stay; 0: all.
+  init(_ path: String, keptMax: Int) throws {
+    folder = try PrivateFolder(path)
+    self.keptMax = keptMax
+    for name in try folder.names() where BackupFolder.isDraft(name) { folder.remove(name) }
+  }
+
+  /// Names sort by the time in them. The rest keeps those of one moment apart.
+  static func name(at now: Timestamp) -> String {
+    let time = rfc3339(now.millis).filter { !"-:".contains($0) }
+    return prefix + time + "-" + String(decoding: Hexadecimal.encode(Random.bytes(4)), as: UTF8.self) + suffix
+  }
+
+  /// Makes an empty file, and says where.
+  func begin(_ name: String) throws -> String {
+    try folder.create(name + BackupFolder.draft)
+    return folder.place(of: name + BackupFolder.draft)
+  }
+
+  /// Length and digest of the whole draft, which is safe on the disk then.
+  func seal(_ name: String, while isWanted: () -> Bool) throws -> (byteCount: Int64, sha256: Digest) {
+    try folder.sync(name + BackupFolder.draft)
+    let file = try FileReader(folder.place(of: name + BackupFolder.draft))
+    let digest = SHA256()
+    var byteCount: Int64 = 0
+    while let bytes = try file.next() {
+      guard isWanted() else { throw StoreCopyError.unwanted }
+      digest.take(bytes)
+      byteCount += Int64(bytes.count)
+    }
+    return (byteCount, Digest(digest.value()))
+  }
+
+  /// The draft is a backup from now on, and the oldest go that are too many.
+  func publish(_ name: String) throws {
+    try folder.rename(name + BackupFolder.draft, to: name)
+    try folder.sync()
+    guard keptMax > 0 else { return }
+    // The new one stays, whatever the clock says of the others.
+    let others = try folder.names().filter { BackupFolder.isBackup($0) && $0 != name }
+    for old in others.prefix(max(0, others.count + 1 - keptMax)) { folder.remove(old) }
+  }
+
+  /// Nothing is left of the draft.
+  func discard(_ name: String) {
+    let left = (try? folder.names()) ?? []
+    for file in left where file.hasPrefix(name + BackupFolder.draft) { folder.remove(file) }
+  }
+
+  private static func isBackup(_ name: String) -> Bool { name.hasPrefix(prefix) && name.hasSuffix(suffix) }
+
+  private static func isDraft(_ name: String) -> Bool {
+    name.hasPrefix(prefix) && name.contains(suffix + draft)
+  }
+}

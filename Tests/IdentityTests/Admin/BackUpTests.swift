@@ -1,0 +1,54 @@
+import Identity
+import Store
+import Testing
+
+/// Makes a record without a file; what stands in the store once it is remembered is a test's to see.
+private struct FakeBackups: Backups {
+  func make(
+    at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
+  ) async throws -> BackupRecord {
+    let record = BackupRecord(
+      fileName: "copy.db", byteCount: 4_096, sha256: Digest([UInt8](repeating: 0xab, count: 32)),
+      copy: StoreCopy(accountCount: 2, lastEvent: 36), createdAt: now)
+    try await remember(record)
+    return record
+  }
+}
+
+struct `A backup` {
+  let world = World()
+
+  private var environment: Environment {
+    Environment(
+      store: world.store, clock: world.clock, randomness: world.randomness, cryptography: world.cryptography,
+      passwords: world.passwords, tokens: world.tokens, providers: world.providers, policy: world.policy,
+      backups: FakeBackups())
+  }
+
+  @Test func `is remembered with its file, and says where its events end`() async throws {
+    let record = try await BackUp(environment)(world.call(caller: "admin"))
+    #expect(record.createdAt == world.now && record.eventCursor == EventCursor(position: 36))
+    let row = try #require(world.store.contents.audit.first)
+    #expect(world.store.contents.audit.count == 1)
+    #expect(row.event == "BACKUP_MADE" && row.caller == CallerName("admin") && row.accountID == "")
+    let digest = String(repeating: "ab", count: 32)
+    #expect(row.detailsJSON == "{\"bytes\":\"4096\",\"file\":\"copy.db\",\"sha256\":\"\(digest)\"}")
+  }
+
+  @Test func `is none where its call was given up, or it cannot be remembered`() async throws {
+    let fate = Fate()
+    #expect(fate.cancel())
+    let call = world.call(fate: fate)
+    let cancelled = await #expect(throws: Identity.Failure.self) { try await BackUp(environment)(call) }
+    #expect(cancelled?.reason == .cancelled)
+    world.store.fail(with: .unavailable("gone"))
+    let failed = await #expect(throws: Identity.Failure.self) { try await BackUp(environment)(world.call()) }
+    #expect(failed?.reason == .storeUnavailable)
+    #expect(world.store.contents.audit.isEmpty)
+  }
+
+  @Test func `is refused where none is configured`() async throws {
+    let refused = await #expect(throws: Identity.Failure.self) { try await BackUp(world.environment)(world.call()) }
+    #expect(refused?.reason == .backupNotConfigured)
+  }
+}

@@ -1,0 +1,55 @@
+import CLinux
+import Glibc
+import Testing
+
+@testable import Reactor
+
+private func withPlace(_ body: (String) throws -> Void) throws {
+  let template = Array("/tmp/latchkey-folder.XXXXXX".utf8CString)
+  let folder = unsafe template.withUnsafeBufferPointer { unsafe String(cString: mkdtemp(strdup($0.baseAddress!))) }
+  try body(folder)
+}
+
+private func mode(_ path: String) -> mode_t {
+  var entry = stat()
+  unsafe stat(path, &entry)
+  return entry.st_mode & 0o7777
+}
+
+@Test func `a private folder is made, held by one owner, and free again after it`() throws {
+  try withPlace { place in
+    var folder: PrivateFolder? = try PrivateFolder(place + "/a/b")
+    #expect(mode(place + "/a/b") == 0o700)
+    #expect(throws: PrivateFolder.Held(path: place + "/a/b")) { try PrivateFolder(place + "/a/b") }
+    #expect(folder?.path == place + "/a/b")
+    folder = nil
+    _ = try PrivateFolder(place + "/a/b")
+    #expect(throws: SystemError.self) { try PrivateFolder("/proc/none") }
+  }
+}
+
+@Test func `the files of a private folder are made, listed, renamed, synced and removed by name`() throws {
+  try withPlace { place in
+    let folder = try PrivateFolder(place)
+    #expect(try folder.names() == [])
+    try folder.create("b")
+    try folder.create("a")
+    #expect(throws: SystemError(code: EEXIST, call: "create \(place)/a")) { try folder.create("a") }
+    #expect(mode(place + "/a") == 0o600)
+    try folder.sync("a")
+    try folder.rename("a", to: "c")
+    try folder.sync()
+    #expect(try folder.names() == ["b", "c"])
+    folder.remove("b")
+    folder.remove("b")
+    #expect(try folder.names() == ["c"])
+    #expect(throws: SystemError(code: ENOENT, call: "open \(place)/b")) { try folder.sync("b") }
+    #expect(throws: SystemError(code: ENOENT, call: "rename \(place)/b")) { try folder.rename("b", to: "d") }
+  }
+}
+
+@Test func `a full disk is known by its codes`() {
+  for (code, isFull) in [(ENOSPC, true), (EDQUOT, true), (EIO, false)] {
+    #expect(SystemError(code: code, call: "write").isFullDisk == isFull)
+  }
+}

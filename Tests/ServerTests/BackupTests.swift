@@ -1,0 +1,199 @@
+import Crypto
+import FoundationEssentials
+import Identity
+import Logging
+import Reactor
+import Store
+import Synchronization
+import Testing
+
+@testable import Server
+
+/// A store whose copies are these bytes, or fail; it waits before each until it may go on.
+private final class CopiedStore: Store {
+  let bytes: [UInt8]
+  let failure: (any Error)?
+  let gate = Wakeups()
+  let isCopying = Atomic<Bool>(false)
+
+  init(_ bytes: [UInt8] = [1, 2, 3], failure: (any Error)? = nil, isOpen: Bool = true) {
+    self.bytes = bytes
+    self.failure = failure
+    // Enough for every copy of a test.
+    for _ in 0..<(isOpen ? 100 : 0) { gate.signal() }
+  }
+
+  func attachThread() throws {}
+  func detachThread() {}
+  func endTurn() {}
+  func now(_ query: Query) throws -> Facts? { Facts() }
+  func load(_ query: Query) async throws -> Facts { Facts() }
+  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
+  func close() async {}
+
+  func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
+    isCopying.store(true, ordering: .releasing)
+    await withCheckedContinuation { continuation in
+      startThread(named: "gate") { [gate] in
+        gate.wait()
+        continuation.resume()
+      }
+    }
+    guard isWanted() else { throw StoreCopyError.unwanted }
+    try Data(bytes).write(to: URL(filePath: path))
+    try Data([0]).write(to: URL(filePath: path + "-journal"))
+    if let failure { throw failure }
+    try FileManager.default.removeItem(atPath: path + "-journal")
+    return StoreCopy(accountCount: 7, lastEvent: 35)
+  }
+}
+
+/// The files of the folder, without those that are nobody's business here.
+private func files(_ folder: String) throws -> [String] {
+  try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+}
+
+private func desk(
+  _ store: any Store, _ folder: String, keptMax: Int = 0, limitMillis: Int64 = 60_000
+) throws -> BackupDesk {
+  let log = Log(JSONLines(level: .critical, descriptor: 2))
+  return BackupDesk(store, try BackupFolder(folder, keptMax: keptMax), limitMillis: limitMillis, log: log)
+}
+
+private func refusal(_ body: () async throws -> BackupRecord) async -> Failure? {
+  do {
+    Issue.record("made: \(try await body())")
+  } catch {
+    return error as? Failure
+  }
+  return nil
+}
+
+private let moment = Timestamp(millis: 1_795_219_200_042)
+
+@Suite struct BackupTests {
+  @Test func `a backup is named by its moment, and its answer is of the file that is there`() async throws {
+    try await withFolder { folder in
+      let made = try await desk(CopiedStore(), folder + "/deep/down").make(at: moment, fate: Fate()) { record in
+        #expect(record.byteCount == 3)
+        let there = try files(folder + "/deep/down")
+        #expect(there == [record.fileName + ".draft"], "no backup before it is remembered")
+      }
+      #expect(made.fileName.wholeMatch(of: /latchkey-20261121T000000\.042Z-[0-9a-f]{8}\.db/) != nil)
+      #expect(made.copy == StoreCopy(accountCount: 7, lastEvent: 35) && made.createdAt == moment)
+      #expect(made.sha256 == Digest(sha256([1, 2, 3])) && made.byteCount == 3)
+      #expect(try files(folder + "/deep/down") == [made.fileName])
+      #expect(readFile("\(folder)/deep/down/\(made.fileName)", bytesMax: 10) == [1, 2, 3])
+    }
+  }
+
+  @Test func `a long file is digested whole`() async throws {
+    try await withFolder { folder in
+      let bytes = (0..<200_001).map { UInt8(truncatingIfNeeded: $0) }
+      let made = try await desk(CopiedStore(bytes), folder).make(at: moment, fate: Fate()) { _ in }
+      #expect(made.sha256 == Digest(sha256(bytes)) && made.byteCount == 200_001)
+    }
+  }
+
+  @Test func `a second backup at once is refused, and one after the first is not`() async throws {
+    try await withFolder { folder in
+      let store = CopiedStore(isOpen: false)
+      let desk = try desk(store, folder)
+      let first = Task { try await desk.make(at: moment, fate: Fate()) { _ in } }
+      while !store.isCopying.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
+      let refused = await refusal { try await desk.make(at: moment, fate: Fate()) { _ in } }
+      #expect(refused?.reason == .backupInProgress && refused?.retryAfterMillis == 10_000)
+      store.gate.signal()
+      _ = try await first.value
+      store.gate.signal()
+      _ = try await desk.make(at: moment, fate: Fate()) { _ in }
+      #expect(try files(folder).count == 2)
+    }
+  }
+
+  @Test(arguments: [
+    (StoreCopyError.unsupported("Use pg_dump.") as any Error, Failure.Reason.backupNotSupported),
+    (StoreCopyError.full, .backupStorageFull), (StoreCopyError.failed("torn"), .backupFailed),
+    (SystemError(code: 28, call: "write"), .backupStorageFull), (SystemError(code: 5, call: "write"), .backupFailed),
+    (StoreCopyError.unwanted, .backupFailed), (StoreError.closed, .storeUnavailable),
+  ])
+  func `a copy that fails leaves nothing behind and says why`(error: any Error, reason: Failure.Reason) async throws {
+    try await withFolder { folder in
+      let desk = try desk(CopiedStore(failure: error), folder)
+      let refused = await refusal { try await desk.make(at: moment, fate: Fate()) { _ in Issue.record("remembered") } }
+      #expect(refused?.reason == reason)
+      #expect(try files(folder) == [])
+      #expect(await refusal { try await desk.make(at: moment, fate: Fate()) { _ in } }?.reason == reason, "not busy")
+    }
+  }
+
+  @Test func `what cannot be remembered is no backup`() async throws {
+    try await withFolder { folder in
+      let desk = try desk(CopiedStore(), folder)
+      let refused = await refusal {
+        try await desk.make(at: moment, fate: Fate()) { _ in throw Failure(.storeUnavailable) }
+      }
+      #expect(refused?.reason == .storeUnavailable)
+      #expect(try files(folder) == [])
+    }
+  }
+
+  @Test func `a call that was given up leaves no backup, nor does one that takes too long`() async throws {
+    try await withFolder { folder in
+      let fate = Fate()
+      #expect(fate.cancel())
+      let given = try desk(CopiedStore(), folder)
+      #expect(await refusal { try await given.make(at: moment, fate: fate) { _ in } }?.reason == .cancelled)
+      #expect(try files(folder) == [])
+    }
+    try await withFolder { folder in
+      let slow = try desk(CopiedStore(), folder, limitMillis: 0)
+      let refused = await refusal { try await slow.make(at: moment, fate: Fate()) { _ in } }
+      #expect(refused?.reason == .backupFailed && refused?.hint.contains("store.backup_seconds") == true)
+      #expect(try files(folder) == [])
+    }
+  }
+
+  @Test(arguments: [(0, 5), (1, 1), (3, 3), (5, 5), (6, 5)])
+  func `the oldest go that are too many, and nothing else does`(keptMax: Int, left: Int) async throws {
+    try await withFolder { folder in
+      for name in ["notes.txt", "latchkey-notes", "other.db"] { try write("mine", to: "\(folder)/\(name)") }
+      let desk = try desk(CopiedStore(), folder, keptMax: keptMax)
+      var made: [String] = []
+      for day in 0..<5 {
+        let at = moment.adding(millis: Int64(day) * 86_400_000)
+        made.append(try await desk.make(at: at, fate: Fate()) { _ in }.fileName)
+      }
+      #expect(try files(folder) == made.suffix(left) + ["latchkey-notes", "notes.txt", "other.db"])
+    }
+  }
+
+  @Test func `the backup that was just made stays, whatever the clock says of the others`() async throws {
+    try await withFolder { folder in
+      let desk = try desk(CopiedStore(), folder, keptMax: 1)
+      _ = try await desk.make(at: moment, fate: Fate()) { _ in }
+      let earlier = try await desk.make(at: moment.adding(millis: -1_000), fate: Fate()) { _ in }
+      #expect(try files(folder) == [earlier.fileName])
+    }
+  }
+
+  @Test func `a start removes what an earlier life has begun and not ended, and holds the folder`() async throws {
+    try await withFolder { folder in
+      let name = BackupFolder.name(at: moment)
+      for suffix in ["", ".draft", ".draft-wal", ".draft-journal"] { try write("x", to: "\(folder)/\(name)\(suffix)") }
+      let held = try BackupFolder(folder, keptMax: 0)
+      #expect(try files(folder) == [name])
+      #expect(throws: PrivateFolder.Held.self) { try BackupFolder(folder, keptMax: 0) }
+      _ = try held.begin(name)
+    }
+  }
+
+  @Test func `without a folder no backup is made`() async throws {
+    let usual = try settings()
+    #expect(usual.backupFolder == "" && usual.backupsKeptMax == 0 && usual.backupMillis == 600_000)
+    let backups = try usual.backups(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2)))
+    #expect(await refusal { try await backups.make(at: moment, fate: Fate()) { _ in } }?.reason == .backupNotConfigured)
+    #expect(try settings(nested("store.backup_folder", "\"copies\"")).backupFolder == "/etc/latchkey/copies")
+  }
+}

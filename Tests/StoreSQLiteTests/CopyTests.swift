@@ -1,0 +1,175 @@
+import Glibc
+import Store
+import Synchronization
+import Testing
+
+@testable import StoreSQLite
+
+@Suite struct CopyTests {
+  let folder: Folder
+  let place: Folder
+
+  init() throws {
+    folder = try Folder()
+    place = try Folder()
+    try LockFile.createPrivately(place.file)
+  }
+
+  /// Small steps and long rests, so that much happens while a copy is made.
+  private static var slow: Options {
+    var options = Options()
+    options.copyPagesPerStep = 4
+    options.copyPauseMillis = 5
+    return options
+  }
+
+  /// The account of this number, with the audit row that belongs to it.
+  private static func commit(_ number: Int, to store: SQLiteStore) async throws {
+    var account = AccountRecord("account-\(number)")
+    account.displayName = String(repeating: "x", count: 400)
+    let audit = AuditRecord(
+      id: "audit-\(number)", at: Timestamp(millis: Int64(number)), accountID: account.id, event: "MADE",
+      caller: CallerName("test"), detailsJSON: "{}")
+    #expect(try await store.commit(.insertAccount(account), .appendAudit(audit)) == .committed)
+  }
+
+  @Test func `a copy holds what was committed, and a store is opened on it`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    for number in 1...300 { try await Self.commit(number, to: store) }
+    #expect(try await store.copy(to: place.file) { true } == StoreCopy(accountCount: 300, lastEvent: 300))
+    try await Self.commit(301, to: store)
+    await store.close()
+    let restored = try SQLiteStore(path: place.file)
+    #expect(try await restored.integrityCheck() == ["ok"])
+    var query = Query()
+    query.accountID = "account-300"
+    query.events = EventRange(after: 299, rowsMax: 10)
+    let facts = try await restored.load(query)
+    #expect(facts.account?.account.id == "account-300" && facts.events.map(\.id) == ["audit-300"])
+    query.accountID = "account-301"
+    #expect(try await restored.load(query).account == nil)
+    try await Self.commit(301, to: restored)
+    await restored.close()
+  }
+
+  @Test func `a copy of an empty store is one`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    #expect(try await store.copy(to: place.file) { true } == StoreCopy(accountCount: 0, lastEvent: 0))
+    await store.close()
+    await (try SQLiteStore(path: place.file)).close()
+  }
+
+  @Test func `a copy is one file for its owner alone that needs no other`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    try await Self.commit(1, to: store)
+    _ = try await store.copy(to: place.file) { true }
+    await store.close()
+    for suffix in ["-wal", "-shm", "-journal"] { #expect(unsafe access(place.file + suffix, F_OK) != 0, "\(suffix)") }
+    var status = stat()
+    #expect(unsafe stat(place.file, &status) == 0 && status.st_mode & 0o777 == 0o600)
+    let connection = try Connection.reader(path: place.file, options: Options())
+    #expect(try connection.text("PRAGMA journal_mode") == "delete")
+  }
+
+  @Test func `a copy is one moment, with all before it and nothing after, while changes go on`() async throws {
+    let store = try SQLiteStore(path: folder.file, options: Self.slow)
+    for number in 1...500 { try await Self.commit(number, to: store) }
+    let last = Atomic<Int>(500)
+    let isOver = Atomic<Bool>(false)
+    let writing = Task { [store] in
+      while !isOver.load(ordering: .acquiring) {
+        let number = last.load(ordering: .relaxed) + 1
+        try await Self.commit(number, to: store)
+        last.store(number, ordering: .releasing)
+      }
+    }
+    _ = try await eventually { last.load(ordering: .acquiring) > 520 ? true : nil }
+    let before = last.load(ordering: .acquiring)
+    let copy = try await store.copy(to: place.file) { true }
+    let after = last.load(ordering: .acquiring)
+    isOver.store(true, ordering: .releasing)
+    try await writing.value
+    await store.close()
+    #expect(copy.accountCount >= before && after > copy.accountCount, "changes went on beside it")
+    #expect(copy.lastEvent == Int64(copy.accountCount))
+    let connection = try Connection.reader(path: place.file, options: Options())
+    let ids = try connection.texts("SELECT id FROM accounts ORDER BY number")
+    #expect(ids == (1...copy.accountCount).map { "account-\($0)" })
+  }
+
+  @Test func `no commit waits for a copy, however long the log grows, and the log is cut afterwards`() async throws {
+    var options = Self.slow
+    options.checkpointPages = 20
+    options.logBytesKept = 1 << 20
+    let store = try SQLiteStore(path: folder.file, options: options)
+    for number in 1...1_000 { try await Self.commit(number, to: store) }
+    let isWanted = Atomic<Bool>(true)
+    let asked = Atomic<Int>(0)
+    let place = place.file
+    let copying = Task { [store] in
+      try await store.copy(to: place) {
+        asked.add(1, ordering: .relaxed)
+        return isWanted.load(ordering: .acquiring)
+      }
+    }
+    _ = try await eventually { asked.load(ordering: .relaxed) > 0 ? true : nil }
+    var slowest = Duration.zero
+    for number in 1_001...1_600 {
+      let begun = ContinuousClock.now
+      try await Self.commit(number, to: store)
+      slowest = max(slowest, begun.duration(to: .now))
+      if logBytes > 2 << 20, number > 1_400 { break }
+    }
+    #expect(logBytes > 2 << 20, "the log could not start over beside the snapshot")
+    // A checkpoint that waits for readers would wait for five seconds.
+    #expect(slowest < .seconds(3))
+    isWanted.store(false, ordering: .releasing)
+    await #expect(throws: StoreCopyError.unwanted) { try await copying.value }
+    for number in 2_001...2_200 { try await Self.commit(number, to: store) }
+    #expect(logBytes <= 1 << 20)
+    await store.close()
+  }
+
+  @Test func `a copy that nobody wants any more ends`() async throws {
+    let store = try SQLiteStore(path: folder.file, options: Self.slow)
+    for number in 1...300 { try await Self.commit(number, to: store) }
+    await #expect(throws: StoreCopyError.unwanted) { try await store.copy(to: place.file) { false } }
+    try await Self.commit(301, to: store)
+    await store.close()
+  }
+
+  @Test func `a store that is closed ends its copy`() async throws {
+    let store = try SQLiteStore(path: folder.file, options: Self.slow)
+    for number in 1...300 { try await Self.commit(number, to: store) }
+    let asked = Atomic<Int>(0)
+    let place = place.file
+    let copying = Task { [store] in
+      try await store.copy(to: place) {
+        asked.add(1, ordering: .relaxed)
+        return true
+      }
+    }
+    _ = try await eventually { asked.load(ordering: .relaxed) > 0 ? true : nil }
+    await store.close()
+    await #expect(throws: StoreError.closed) { try await copying.value }
+    await #expect(throws: StoreError.closed) { try await store.copy(to: place) { true } }
+  }
+
+  @Test func `a copy that cannot be written is none, and the store goes on`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    try await Self.commit(1, to: store)
+    let failure = await #expect(throws: StoreCopyError.self) { try await store.copy(to: "/nowhere/copy") { true } }
+    guard case .failed = try #require(failure) else {
+      Issue.record("\(String(describing: failure))")
+      return
+    }
+    #expect(Failure(code: 13, text: "database or disk is full").copyError == .full)
+    try await Self.commit(2, to: store)
+    await store.close()
+  }
+
+  private var logBytes: Int {
+    var status = stat()
+    return unsafe stat(folder.file + "-wal", &status) == 0 ? Int(status.st_size) : 0
+  }
+}
