@@ -103,13 +103,15 @@ import Testing
     options.logBytesKept = 1 << 20
     let store = try SQLiteStore(path: folder.file, options: options)
     for number in 1...1_000 { try await Self.commit(number, to: store) }
-    let isWanted = Atomic<Bool>(true)
+    let isHeld = Atomic<Bool>(true)
     let asked = Atomic<Int>(0)
     let place = place.file
+    // The copy stands still, with its snapshot open, for as long as the changes take.
     let copying = Task { [store] in
       try await store.copy(to: place) {
         asked.add(1, ordering: .relaxed)
-        return isWanted.load(ordering: .acquiring)
+        while isHeld.load(ordering: .acquiring) { usleep(1_000) }
+        return false
       }
     }
     _ = try await eventually { asked.load(ordering: .relaxed) > 0 ? true : nil }
@@ -123,7 +125,7 @@ import Testing
     #expect(logBytes > 2 << 20, "the log could not start over beside the snapshot")
     // A checkpoint that waits for readers would wait for five seconds.
     #expect(slowest < .seconds(3))
-    isWanted.store(false, ordering: .releasing)
+    isHeld.store(false, ordering: .releasing)
     await #expect(throws: StoreCopyError.unwanted) { try await copying.value }
     for number in 2_001...2_200 { try await Self.commit(number, to: store) }
     #expect(logBytes <= 1 << 20)
