@@ -40,7 +40,7 @@ package final class Server: Sendable {
   package init(_ settings: Settings, log: Log, metrics registry: MetricsRegistry) async throws {
     self.settings = settings
     self.log = log
-    let storeHealth = StoreHealth(health, graceMillis: settings.limits.storeGoneMillis)
+    let storeHealth = StoreHealth(health, graceMillis: settings.limits.storeGoneMillis, log: log)
     let metrics = ServerMetrics(
       registry, providers: settings.providers.map(\.id), roads: settings.delivery.roadNames, storeHealth: storeHealth)
     try settings.checkFiles()

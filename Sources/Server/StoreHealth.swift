@@ -13,26 +13,38 @@ final class StoreHealth: Sendable {
 
   private let health: HealthState
   private let graceMillis: Int64
+  private let log: Log
   private let state = Mutex(State())
 
-  init(_ health: HealthState, graceMillis: Int64) {
+  init(_ health: HealthState, graceMillis: Int64, log: Log) {
     self.health = health
     self.graceMillis = graceMillis
+    self.log = log
   }
 
   /// - Parameter changed: wakes those who watch the health.
   func tell(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.tell = changed } }
 
-  func reachable(_ isReachable: Bool) {
-    let turn = state.withLock { state in
-      state.isGone = !isReachable
-      state.turns += 1
-      return state.turns
-    }
-    if isReachable { return set(isGone: false) }
+  func lost(_ why: String) {
+    log.error("the database cannot be reached", ["why": why])
+    let turn = turn(isGone: true)
     Task.detached { [self] in
       try? await Task.sleep(nanoseconds: UInt64(graceMillis) * 1_000_000)
       if state.withLock({ $0.isGone && $0.turns == turn }) { set(isGone: true) }
+    }
+  }
+
+  func found() {
+    log.info("the database can be reached again")
+    _ = turn(isGone: false)
+    set(isGone: false)
+  }
+
+  private func turn(isGone: Bool) -> Int {
+    state.withLock { state in
+      state.isGone = isGone
+      state.turns += 1
+      return state.turns
     }
   }
 

@@ -9,8 +9,10 @@ package protocol StoreObserver: Sendable {
   func settled(_ result: Result<Outcome, StoreError>)
   /// As much waits as may: a change or a look-up was refused unseen.
   func refusedByFullQueue()
-  /// The database can no longer be reached, or can be again.
-  func reachable(_ isReachable: Bool)
+  /// The database can no longer be reached, and why, for the log.
+  func lostDatabase(_ why: String)
+  /// It can be reached again.
+  func foundDatabase()
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
@@ -19,5 +21,6 @@ package protocol StoreObserver: Sendable {
 
 extension StoreObserver {
   /// For who looks at a backend that is in the same process.
-  package func reachable(_ isReachable: Bool) {}
+  package func lostDatabase(_ why: String) {}
+  package func foundDatabase() {}
 }

@@ -174,16 +174,17 @@ private struct ChangeAttempt: Sendable {
     }
   }
 
-  /// What the change has added to; what others take away is counted from time to time.
+  /// What the change has made of the counts; what other processes do to them is looked at from time to time.
   private func tell(_ script: Script, _ answers: ArraySlice<Answer>) {
-    func held(_ step: Int?) -> Int? {
+    func last(_ columns: Int, of step: Int?) -> Int? {
       guard let step else { return nil }
       let answer = answers[answers.startIndex + step]
-      guard answer.step(), (try? answer.int64()) != nil else { return nil }
+      guard answer.step() else { return nil }
+      for _ in 1..<columns { _ = try? answer.int64() }
       return try? answer.int()
     }
-    if let count = held(script.pendingStep) { observer?.holds(pendingRows: count) }
-    if let count = held(script.deliveryStep) { observer?.holds(waitingDeliveries: count) }
+    if let count = last(1, of: script.pendingStep) { observer?.holds(pendingRows: count) }
+    if let count = last(2, of: script.deliveryStep) { observer?.holds(waitingDeliveries: count) }
   }
 }
 

@@ -28,7 +28,7 @@ final class Reach: Sendable {
       state.why = why
       return state.goneSinceMillis == nil
     }
-    if isNew { observer?.reachable(false) }
+    if isNew { observer?.lostDatabase(why) }
   }
 
   func made() {
@@ -36,6 +36,6 @@ final class Reach: Sendable {
       defer { state = State() }
       return state.goneSinceMillis != nil
     }
-    if isNew { observer?.reachable(true) }
+    if isNew { observer?.foundDatabase() }
   }
 }

@@ -9,7 +9,7 @@ import Store
 /// then what the writes touch.
 final class Script {
   private(set) var steps: [Step] = []
-  /// Where the answer says how many pending rows, or waiting messages, there are now.
+  /// Where the answer says how many pending rows there are now, or, beside its guard, how many messages wait.
   private(set) var pendingStep: Int?
   private(set) var deliveryStep: Int?
   private var auditRows = 0
@@ -23,6 +23,10 @@ final class Script {
     add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
     lock(change)
     for write in change.writes { add(write) }
+    if change.writes.contains(where: \.changesPendings) {
+      pendingStep = steps.count
+      add(.held) { $0.bind(CountScope.total) }
+    }
     // Before the COMMIT, which is the trip's.
     add(.withoutTimeLimit)
   }
@@ -79,7 +83,6 @@ final class Script {
   /// Counts one row more in the scope, or refuses where it is full.
   func hold(_ scope: String, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
     guard heldMax > 0 else { return refuse(outcome) }
-    if scope == CountScope.total { pendingStep = steps.count }
     if scope == CountScope.waiting { deliveryStep = steps.count }
     add(.hold, refusing: outcome) { $0.bind(scope).bind(name).bind(heldMax) }
   }

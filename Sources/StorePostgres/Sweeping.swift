@@ -14,6 +14,7 @@ extension PostgresStore {
     removed += try await remove { [Step(.sweepEvents).bind(auditedBefore).bind(rowsMax)] }
     let changesBefore = now.adding(millis: -options.changeMillis)
     removed += try await remove { [Step(.sweepChanges).bind(changesBefore).bind(rowsMax)] }
+    if removed > 0 { await count() }
     // No rows of anybody: counts that have come to nothing.
     _ = try await remove { [Step(.sweepCounts).bind(rowsMax)] }
     return removed

@@ -9,11 +9,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-ON_POSTGRES = os.environ.get("LATCHKEY_STORE", "sqlite") == "postgres"
-POSTGRES = os.environ.get("LATCHKEY_POSTGRES", "")
-
-# Variables that are the tests' own: the server would take the first for one of its settings.
-NOT_FOR_SERVERS = ("LATCHKEY_STORE", "LATCHKEY_POSTGRES")
+# Taken out of the environment: a server would take the first for one of its settings.
+ON_POSTGRES = os.environ.pop("LATCHKEY_STORE", "sqlite") == "postgres"
+POSTGRES = os.environ.pop("LATCHKEY_POSTGRES", "")
 
 
 def place(store: dict[str, Any]) -> dict[str, Any]:

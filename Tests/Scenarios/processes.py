@@ -160,7 +160,7 @@ class Server:
         begun = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log,
-                                            env=self._variables())
+                                            env=os.environ | self.environment)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             if any(line.get("message") == "listening" for line in self.lines(begun)):
@@ -168,10 +168,6 @@ class Server:
             time.sleep(0.02)
         end(self.process)
         raise RuntimeError(f"latchkeyd does not listen: {self.log.read_text()[begun:][-2000:]}")
-
-    def _variables(self) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if name not in databases.NOT_FOR_SERVERS}
-        return inherited | self.environment
 
     def lines(self, begun: int = 0) -> list[Settings]:
         """The log's records from byte `begun` on. Left out is a line that is still being written, and the plain one

@@ -1,3 +1,4 @@
+import Logging
 import Services
 import Synchronization
 import Testing
@@ -7,20 +8,20 @@ import Testing
 @Test func `a store that is gone for a moment is waited for, and one that stays away is told of`() async throws {
   let health = HealthState()
   let told = Mutex(0)
-  let watch = StoreHealth(health, graceMillis: 100)
+  let watch = StoreHealth(health, graceMillis: 100, log: Log(JSONLines(level: .critical, descriptor: 2)))
   watch.tell { told.withLock { $0 += 1 } }
-  watch.reachable(false)
-  watch.reachable(true)
+  watch.lost("why")
+  watch.found()
   try await Task.sleep(nanoseconds: 200_000_000)
   #expect(health.isServing)
   let before = told.withLock { $0 }
-  watch.reachable(false)
+  watch.lost("why")
   #expect(health.isServing)
   for _ in 0..<200 where health.isServing { try await Task.sleep(nanoseconds: 10_000_000) }
   #expect(!health.isServing)
-  watch.reachable(true)
+  watch.found()
   #expect(health.isServing && told.withLock { $0 } == before + 2)
   health.stopServing()
-  watch.reachable(true)
+  watch.found()
   #expect(!health.isServing)
 }

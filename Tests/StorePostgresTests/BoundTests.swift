@@ -101,6 +101,30 @@ import Testing
     await store.close()
   }
 
+  @Test func `pending rows and waiting messages are told of as changes add to them, and pending rows as they go`()
+    async throws
+  {
+    let place = try Place()
+    let notes = CountNotes()
+    let store = try place.open(observer: notes) { $0.countingMillis = 3_600_000 }
+    let at = Timestamp(millis: 0)
+    let digest = Digest([UInt8](repeating: 1, count: 32))
+    let pending = PendingRecord(
+      digest: digest, purpose: .link, identity: IdentityKey(providerID: "p", subject: "s"), email: nil,
+      tier: .verified, accountID: "ann", caller: CallerName("shop"), binding: nil, attemptID: "a", sealed: [],
+      createdAt: at, expiresAt: Timestamp(millis: 10), attemptsLeft: 1)
+    let message = DeliveryRecord(
+      id: "m", channel: .mail, kind: "linked", sealed: [], createdAt: at, expiresAt: Timestamp(millis: 10))
+    let limits = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)
+    #expect(
+      try await store.commit(.insertPending(pending, limits: limits), .enqueueDelivery(message, queueMax: 9))
+        == .committed)
+    #expect(notes.counts.withLock { $0.suffix(2) } == ["pending 1", "waiting 1"])
+    #expect(try await store.commit(.deletePendings(accountID: "ann")) == .committed)
+    #expect(notes.counts.withLock { $0.last } == "pending 0")
+    await store.close()
+  }
+
   @Test func `whoever appended them, audit rows are told of`() async throws {
     let place = try Place()
     let told = Atomic<Int>(0)
@@ -124,4 +148,15 @@ private final class FullNotes: StoreObserver {
   func refusedByFullQueue() { full.add(1, ordering: .relaxed) }
   func holds(pendingRows: Int) {}
   func holds(waitingDeliveries: Int) {}
+}
+
+private final class CountNotes: StoreObserver {
+  let counts = Mutex<[String]>([])
+
+  func committed(changes: Int, took: Duration) {}
+  func lostCommit() {}
+  func settled(_ result: Result<Outcome, StoreError>) {}
+  func refusedByFullQueue() {}
+  func holds(pendingRows count: Int) { counts.withLock { $0.append("pending \(count)") } }
+  func holds(waitingDeliveries count: Int) { counts.withLock { $0.append("waiting \(count)") } }
 }

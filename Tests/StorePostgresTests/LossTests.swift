@@ -140,5 +140,6 @@ private final class LossNotes: StoreObserver {
   func refusedByFullQueue() {}
   func holds(pendingRows: Int) {}
   func holds(waitingDeliveries: Int) {}
-  func reachable(_ isReachable: Bool) { reach.withLock { $0.append(isReachable) } }
+  func lostDatabase(_ why: String) { reach.withLock { $0.append(false) } }
+  func foundDatabase() { reach.withLock { $0.append(true) } }
 }

@@ -186,9 +186,14 @@ extension ServerMetrics: StoreObserver {
 
   func refusedByFullQueue() { refused(.storeQueue) }
 
-  func reachable(_ isReachable: Bool) {
-    storeReachable.set(isReachable ? 1 : 0)
-    storeHealth?.reachable(isReachable)
+  func lostDatabase(_ why: String) {
+    storeReachable.set(0)
+    storeHealth?.lost(why)
+  }
+
+  func foundDatabase() {
+    storeReachable.set(1)
+    storeHealth?.found()
   }
 
   func holds(pendingRows count: Int) { pendingRows.set(count) }
