@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import databases
 import outbox
 import pytest
-from clients import PASSWORD, Client, assertion, conflict, fresh_email, password, session
+from clients import PASSWORD, Client, assertion, conflict, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
@@ -59,7 +59,7 @@ def test_a_handle_of_one_is_completed_at_the_other_and_by_one_of_many_callers(
     assert len(sessions) == 1, "a completion that is repeated is answered with the session of the first"
     account = pair[1].sign_in(password(email)).session.account
     assert account.account_id == owner
-    assert [each.provider_id for each in account.identities] == ["oidc.trusted"]
+    assert provider_ids(account) == {"password", "oidc.trusted"}
 
 
 def test_what_one_revokes_the_other_refuses_in_the_next_call(pair: Pair) -> None:
@@ -67,7 +67,7 @@ def test_what_one_revokes_the_other_refuses_in_the_next_call(pair: Pair) -> None
     assert pair[1].verify(made.id_token).active
     pair[0].sign_out(refresh_token=made.refresh_token)
     assert not pair[1].verify(made.id_token).active
-    with expect_failure(StatusCode.UNAUTHENTICATED):
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
         pair[1].refresh(made.refresh_token)
 
 
@@ -91,7 +91,7 @@ def test_a_call_repeated_at_the_other_under_its_key_has_the_same_outcome(pair: P
 
 def test_events_of_one_are_told_by_the_other_within_a_second(
         servers: tuple[Server, Server], connect: Callable[..., Client]) -> None:
-    caller, watcher = connect(servers[0]), connect(servers[1], "admin")
+    caller, watcher = connect(servers[0]), connect(servers[1], key="admin")
     stream = watcher.watch("now")
     next(stream)
     for _ in range(5):
@@ -134,7 +134,7 @@ class Wire:
     """Stands between a server and its database, and counts how often the server sends before it hears again, for each
     connection; what the server asks of its own accord is left out."""
 
-    OWN_ACCORD = (b"last_event\0", b"held\0", b"due_deliveries\0", b"signing_keys\0")
+    OWN_ACCORD = (b"last_event\0", b"place_events\0", b"held\0", b"due_deliveries\0", b"signing_keys\0")
 
     def __init__(self, database: str) -> None:
         self.database = database
