@@ -135,7 +135,13 @@ class Proxy:
         self._loop.run_forever()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = Link((reader, writer), await asyncio.open_connection("127.0.0.1", self.server_port))
+        try:
+            server = await asyncio.open_connection("127.0.0.1", self.server_port)
+        except OSError:
+            # Nobody is there: the caller hears of it as it would from the server's machine.
+            writer.transport.abort()
+            return
+        link = Link((reader, writer), server)
         self.links.append(link)
         behaviour = self.behaviour()
         ways = [asyncio.create_task(self._carry(link, way, behaviour)) for way in ("up", "down")]
