@@ -16,11 +16,14 @@ Kind = Callable[["Service", Accounts, Call, Answer | None], list[Accounts]]
 
 
 class Service:
-    """The service as one caller after another sees it (`linear.Model`). `repeated` are the keys that come twice: what
-    any other unheard call has opened is nobody's."""
+    """The service as one caller after another sees it (`linear.Model`).
 
-    def __init__(self, repeated: set[str] | None = None) -> None:
-        self.repeated = repeated or set()
+    `repeated` are the keys that come twice: what any other unheard call has opened is nobody's. `spans` says from when
+    to when each key was asked for, for the one thing that is not one after another (`raced`).
+    """
+
+    def __init__(self, repeated: set[str] | None = None, spans: dict[str, tuple[float, float]] | None = None) -> None:
+        self.repeated, self.spans = repeated or set(), spans or {}
 
     def begin(self) -> Accounts:
         return Accounts()
@@ -103,12 +106,21 @@ class Service:
         given = state.give(answer.refresh_token)
         return [given.put(replace(session, token=answer.refresh_token))] if given else []
 
+    def raced(self, call: Call, account: Account, owner: Account) -> bool:
+        """Whether `owner` may have got its address while a link of another account's identity with that address was
+        decided upon: the link looks whether the address is free, and is not looked at again when it is written, since
+        it takes no address. What comes of it is what comes of the link before the address; but somebody who looks in
+        between may have seen the address taken and the link not done."""
+        ours, theirs = self.spans.get(call.key), self.spans.get(owner.addressed)
+        overlap = ours is not None and theirs is not None and ours[0] <= theirs[1] and theirs[0] <= ours[1]
+        return overlap and bool(account.email)
+
     # Signing up and in.
 
     def create(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         if state.owner(call.email):
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        account = Account(call.key, email=call.email, source=PASSWORD, has_password=True)
+        account = Account(call.key, has_password=True).named(call.email, PASSWORD, call.key)
         return self.open(state.put(account), account, PASSWORD, call, answer, is_new=True)
 
     def anonymous(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
@@ -125,7 +137,7 @@ class Service:
         """The rows S1, S2, S4, S7, S8 and S9: identity before address, and no address is ever proved."""
         if account := state.holder(call.provider, call.subject):
             if not account.email and call.asserted and not state.owner(call.asserted):
-                account = replace(account, email=call.asserted, source=call.provider)
+                account = account.named(call.asserted, call.provider, call.key)
             return self.open(state.put(account), account, call.provider, call, answer)
         if owner := state.owner(call.asserted):
             if answer is None:
@@ -135,7 +147,7 @@ class Service:
             return [given.put(held)] if given else []
         if call.existing_only:
             return refused(state, answer, "ACCOUNT_NOT_FOUND")
-        account = Account(call.key).linked(call)
+        account = Account(call.key).linked(call, call.key)
         return self.open(state.put(account), account, call.provider, call, answer, is_new=True)
 
     def complete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
@@ -152,24 +164,28 @@ class Service:
             return refused(state, answer, MISMATCH)
         if held.completed:
             return self.completed_before(state, held, answer)
-        following = self.settle(state, owner, held)
-        if isinstance(following, tuple):
-            return refused(state, answer, *following)
-        return self.open(self.complete_by(following, held, call), following.account(owner.name), PASSWORD, call, answer)
+        return self.settle(state, owner, held, PASSWORD, call, answer)
 
-    def settle(self, state: Accounts, owner: Account, held: Pending) -> Accounts | tuple[str, ...]:
-        """The state in which the account has what is held for it, or why it cannot."""
-        holder, asserted = state.holder(held.provider, held.subject), state.owner(held.asserted)
-        if holder:
-            return state if holder.name == owner.name else (MISMATCH,)
-        if held.provider in owner.providers:
-            return ("PROVIDER_ALREADY_LINKED",)
-        if asserted and asserted.name != owner.name:
-            return ("EMAIL_ALREADY_IN_USE",)
-        return state.put(owner.linked(held))
+    def settle(self, state: Accounts, account: Account, held: Pending, provider: str, call: Call,
+               answer: Answer | None) -> list[Accounts]:
+        """Gives the account what is held for it, and opens a session by `provider`."""
+        completed = state.put(replace(held, completed=call.key))
+        if holder := state.holder(held.provider, held.subject):
+            if holder.name != account.name:
+                return refused(state, answer, MISMATCH)
+            return self.open(completed, account, provider, call, answer)
+        return self.add(state, completed, account, held, provider, call, answer)
 
-    def complete_by(self, state: Accounts, held: Pending, call: Call) -> Accounts:
-        return state.put(replace(held, completed=call.key))
+    def add(self, state: Accounts, following: Accounts, account: Account, what: Call | Pending, provider: str,
+            call: Call, answer: Answer | None) -> list[Accounts]:
+        """Links an identity that nobody holds; `following` is the state to go on from where that is possible."""
+        if what.provider in account.providers:
+            return refused(state, answer, "PROVIDER_ALREADY_LINKED")
+        owner, linked = state.owner(what.asserted), account.linked(what, call.key)
+        opened = self.open(following.put(linked), linked, provider, call, answer)
+        if not owner or owner.name == account.name:
+            return opened
+        return refused(state, answer, "EMAIL_ALREADY_IN_USE") + (opened if self.raced(call, account, owner) else [])
 
     def completed_before(self, state: Accounts, held: Pending, answer: Answer | None) -> list[Accounts]:
         session = next((each for each in state.sessions if each.name == held.completed), None)
@@ -183,17 +199,11 @@ class Service:
         if session is None:
             return refused(state, answer, *ENDED)
         account = state.account(session.account)
-        holder, owner = state.holder(call.provider, call.subject), state.owner(call.asserted)
-        if holder:
+        if holder := state.holder(call.provider, call.subject):
             if holder.name == account.name:
                 return self.give_again(state, session, answer, False)
             return [state] if answer is None or answer.outcome == "in_use" else []
-        if call.provider in account.providers:
-            return refused(state, answer, "PROVIDER_ALREADY_LINKED")
-        if owner and owner.name != account.name:
-            return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        linked = account.linked(call)
-        return self.open(state.put(linked), linked, call.provider, call, answer)
+        return self.add(state, state, account, call, call.provider, call, answer)
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L10."""
@@ -210,13 +220,9 @@ class Service:
         account = state.account(session.account)
         if (held.provider, held.subject, held.asserted) in account.identities:
             return self.give_again(state, session, answer, False)
-        following = self.settle(state, account, held)
-        if isinstance(following, tuple):
-            return refused(state, answer, *following)
-        linked = self.open(self.complete_by(following, held, call), following.account(account.name), held.provider,
-                           call, answer)
         # A session that began with what came after an unlink completes nothing that was held before (S8).
-        return linked or (refused(state, answer, MISMATCH) if held.provider in account.unlinked else [])
+        late = refused(state, answer, MISMATCH) if answer and held.provider in account.unlinked else []
+        return self.settle(state, account, held, held.provider, call, answer) or late
 
     def unlink(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         session = state.session(call.session)
@@ -299,7 +305,7 @@ class Service:
             return refused(state, answer, "USER_MISMATCH")
         if owner and owner.name != account.name:
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        moved = replace(account, email=call.email, source=PASSWORD, code="")
+        moved = replace(account.named(call.email, PASSWORD, call.key), code="")
         return self.open(state.put(moved).close(state.sessions_of(account)), moved, session.provider, call, answer)
 
     # Looking.

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections import Counter
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import surroundings  # noqa: F401
 
 from configuration import CHEAP_PASSWORDS, Settings
+from postgres import Database
 from processes import Server, Simulator
 from proxy import Behaviour, Cut, Proxy, Slow
+from replicas import replica, require_store
 
 # Limits that a history would meet beside what it is about.
 SETTINGS: dict[str, Settings] = {
@@ -30,7 +33,12 @@ SETTINGS: dict[str, Settings] = {
 # Between two of one kind.
 PAUSE_SECONDS = (0.1, 0.6)
 MAIL_SECONDS = 0.02
-FAULTS = ("kill",)
+REPLICAS = 2
+# How long a database hangs, or is away.
+HUNG_SECONDS = 0.5
+# What befalls a server or its database; the others are of PostgreSQL only.
+FAULTS = ("kill", "terminate", "pause", "crash")
+FAULTS_OF_SQLITE = ("kill",)
 
 
 class Grounds:
@@ -42,25 +50,33 @@ class Grounds:
         self.chance = random.Random()
         self.servers: list[Server] = []
         self.proxies: list[Proxy] = []
+        # A server needs its database to start.
+        self.turn = asyncio.Lock()
         # Codes that were mailed, by address.
         self.mailed: dict[str, str] = {}
 
     def __enter__(self) -> Grounds:
-        self.simulator = Simulator.start(self.folder)
-        try:
-            self.servers = [Server.start(self.folder, self.simulator, **SETTINGS)]
+        with ExitStack() as stack:
+            self.simulator = Simulator.start(self.folder)
+            stack.callback(self.simulator.stop)
+            if self.store == "postgres":
+                require_store()
+                self.database = stack.enter_context(Database.started())
+            stack.callback(lambda: [each.stop() for each in [*self.proxies, *self.servers]])
+            if self.store == "postgres":
+                for _ in range(REPLICAS):
+                    self.servers.append(replica(self.folder, self.simulator, self.database.conninfo, **SETTINGS))
+            else:
+                self.servers.append(Server.start(self.folder, self.simulator, **SETTINGS))
             if "proxy" in self.faults:
                 self.proxies = [Proxy(server.port) for server in self.servers]
                 for proxy in self.proxies:
                     proxy.behaviour = self.behaviour
-        except BaseException:
-            self.__exit__()
-            raise
+            self.stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in [*self.proxies, *self.servers, self.simulator]:
-            each.stop()
+        self.stack.close()
 
     def ports(self, count: int) -> list[int]:
         """Where callers call; half of them have a straight way."""
@@ -73,22 +89,34 @@ class Grounds:
         way = self.chance.choice(["up", "down"])
         if self.chance.random() < 0.2:
             return Slow(self.chance.uniform(0, 0.01))
-        return Cut(way, self.chance.randrange(3_000, 60_000))
+        return Cut(way, self.chance.randrange(10_000, 200_000))
 
     async def befall(self, fault: str, over: asyncio.Event) -> None:
         """Again and again until the histories are over."""
-        acts: dict[str, Callable[[], None]] = {"kill": self.kill}
+        acts = {"kill": self.kill, "terminate": self.terminate, "pause": self.pause, "crash": self.crash}
         while not over.is_set():
             try:
                 await asyncio.wait_for(over.wait(), self.chance.uniform(*PAUSE_SECONDS))
             except TimeoutError:
-                await asyncio.to_thread(acts[fault])
+                async with self.turn:
+                    await asyncio.to_thread(acts[fault])
                 self.befallen[fault] += 1
 
     def kill(self) -> None:
         server = self.chance.choice(self.servers)
         server.kill()
         server.launch()
+
+    def terminate(self) -> None:
+        self.database.terminate_backends()
+
+    def pause(self) -> None:
+        with self.database.paused():
+            time.sleep(self.chance.uniform(0, HUNG_SECONDS))
+
+    def crash(self) -> None:
+        self.database.kill()
+        self.database.launch()
 
     async def collect_mail(self) -> None:
         """Codes for a change of address; a file that was read is removed."""

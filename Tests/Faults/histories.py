@@ -29,7 +29,7 @@ import grpc
 from callers import CALLERS, Caller, Line, World
 from calls import Service
 from clients import channel_credentials
-from grounds import FAULTS, Grounds
+from grounds import FAULTS, FAULTS_OF_SQLITE, Grounds
 from linear import Operation, check, shorten
 from processes import prepare
 
@@ -120,8 +120,13 @@ class Run:
 
 
 def service(history: list[Operation]) -> Service:
-    asked = Counter(each.call.key for each in history if each.call.key)
-    return Service({key for key, times in asked.items() if times > 1})
+    keyed: dict[str, list[Operation]] = {}
+    for each in history:
+        if each.call.key:
+            keyed.setdefault(each.call.key, []).append(each)
+    spans = {key: (min(each.called for each in calls), max(each.returned for each in calls))
+             for key, calls in keyed.items()}
+    return Service({key for key, calls in keyed.items() if len(calls) > 1}, spans)
 
 
 def explain(history: list[Operation], model: Service) -> str:
@@ -171,8 +176,8 @@ def main() -> int:
     options.add_argument("--faults", default="kill,proxy", help="of kill, proxy, terminate, pause and crash; or none")
     chosen = options.parse_args()
     faults = [each for each in chosen.faults.split(",") if each not in ("", "none")]
-    if unknown := set(faults) - {*FAULTS, "proxy"}:
-        options.error(f"no such fault: {', '.join(sorted(unknown))}")
+    if unknown := set(faults) - {*(FAULTS if chosen.store == "postgres" else FAULTS_OF_SQLITE), "proxy"}:
+        options.error(f"no such fault of {chosen.store}: {', '.join(sorted(unknown))}")
     folder = Path(tempfile.mkdtemp(prefix="latchkey-histories-"))
     try:
         result = Run(folder, chosen.seed, chosen.store, faults).run(chosen.histories)

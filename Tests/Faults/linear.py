@@ -2,8 +2,11 @@
 
 A history is linearizable if its calls can be put into an order that a sequential model accepts, in which no call comes
 before one that had ended before it began. A call without an answer may have happened at any time after it began, or
-never. The search tries what may come next, and remembers which calls, in whatever order, led to which state. A call
-that is right and leaves the state as it is comes as early as it may, since nothing after it can tell.
+never. The search tries what may come next, and remembers which calls, in whatever order, led to which state.
+
+Two kinds of call need not be tried everywhere. One that is right and leaves the state as it is comes as early as it
+may, since nothing after it can tell. One that nobody heard comes as late as it may: right before a call that would be
+wrong, or do something else, without it; where both orders come to the same, it can wait.
 """
 
 from __future__ import annotations
@@ -60,33 +63,56 @@ class Verdict:
     stuck: list[Operation] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Node:
+    """What was done, and what the state is after it."""
+
+    # A set of calls is a number, whose bits are the calls by when they began.
+    done: int
+    state: Any
+    # A call that nobody heard and that came last, and the state before it: the next one must tell the difference.
+    unheard: int | None = None
+    before: Any = None
+    path: Path = field(default=None, compare=False)
+
+
 class Search:
-    """One history against one model. A set of calls is a number, whose bits are the calls by when they began."""
+    """One history against one model."""
 
     def __init__(self, history: Iterable[Operation], model: Model) -> None:
         self.operations = sorted(history, key=lambda operation: operation.called)
         self.model = model
         self.answered = sum(1 << index for index, each in enumerate(self.operations) if each.answer is not None)
-        self.longest: tuple[int, Path, int] = (-1, None, 0)
+        self.longest, self.progress = Node(0, None), -1
+        self.known: dict[tuple[int, Any], list[Any]] = {}
+        # Of an unheard call: the equal ones that began before it and go first, since nobody can tell them apart.
+        self.equal_before = [self._equal_before(index) for index in range(len(self.operations))]
 
     def run(self) -> Verdict:
-        seen: set[tuple[int, Hashable]] = set()
-        waiting: list[tuple[int, Any, Path]] = [(0, self.model.begin(), None)]
+        seen: set[Node] = set()
+        waiting = [Node(0, self.model.begin())]
         while waiting:
-            done, state, path = self._take_readers(*waiting.pop())
-            if (done, state) in seen:
+            node = self._take_readers(waiting.pop())
+            if node in seen:
                 continue
-            seen.add((done, state))
-            progress = (done & self.answered).bit_count()
-            if progress > self.longest[0]:
-                self.longest = (progress, path, done)
+            seen.add(node)
+            progress = (node.done & self.answered).bit_count()
+            if progress > self.progress:
+                self.longest, self.progress = node, progress
             if progress == self.answered.bit_count():
                 return self._verdict(True)
             if len(seen) > NODES_MAX:
                 return self._verdict(None)
             # The last one is tried first: those that were answered, the earliest answer before all.
-            waiting += reversed(list(self._branches(done, state, path)))
+            waiting += reversed(list(self._branches(node)))
         return self._verdict(False)
+
+    def _equal_before(self, index: int) -> int:
+        late = self.operations[index]
+        if late.answer is not None:
+            return 0
+        return sum(1 << other for other, each in enumerate(self.operations[:index])
+                   if each.answer is None and each.call == late.call)
 
     def _candidates(self, done: int) -> list[int]:
         """What no other unfinished call has to come before: calls that began before the earliest end of any."""
@@ -94,39 +120,58 @@ class Search:
         earliest = math.inf
         index = (~done & (done + 1)).bit_length() - 1
         while index < len(self.operations) and self.operations[index].called <= earliest:
-            if not done >> index & 1:
+            if not done >> index & 1 and not self.equal_before[index] & ~done:
                 found.append(index)
                 earliest = min(earliest, self.operations[index].returned)
             index += 1
         found = [index for index in found if self.operations[index].called <= earliest]
         return sorted(found, key=lambda index: self.operations[index].returned)
 
-    def _take_readers(self, done: int, state: Any, path: Path) -> tuple[int, Any, Path]:
-        while True:
-            before = done
+    def _take_readers(self, node: Node) -> Node:
+        while node.unheard is None:
+            done, path = node.done, node.path
             for index in self._candidates(done):
-                if self._steps(index, state) == [state] and self.answered >> index & 1:
+                if self.answered >> index & 1 and self._steps(index, node.state) == [node.state]:
                     done, path = done | 1 << index, (path, index)
-            if done == before:
-                return done, state, path
+            if done == node.done:
+                break
+            node = Node(done, node.state, path=path)
+        return node
 
-    def _branches(self, done: int, state: Any, path: Path) -> Iterator[tuple[int, Any, Path]]:
-        for index in self._candidates(done):
-            for following in self._steps(index, state):
+    def _branches(self, node: Node) -> Iterator[Node]:
+        for index in self._candidates(node.done):
+            is_answered = self.answered >> index & 1
+            for following in self._steps(index, node.state):
                 # One that nobody heard and that changes nothing need not have happened.
-                if following != state or self.answered >> index & 1:
-                    yield done | 1 << index, following, (path, index)
+                if not is_answered and following == node.state or self._can_wait(node, index, following):
+                    continue
+                done, path = node.done | 1 << index, (node.path, index)
+                if is_answered:
+                    yield Node(done, following, path=path)
+                else:
+                    yield Node(done, following, index, node.state, path)
+
+    def _can_wait(self, node: Node, index: int, following: Any) -> bool:
+        """Whether the unheard call before this one could as well come after it. Of two unheard ones that pass each
+        other, the one that began first goes first."""
+        if node.unheard is None or not self.answered >> index & 1 and index > node.unheard:
+            return False
+        return any(following in self._steps(node.unheard, other) for other in self._steps(index, node.before))
 
     def _steps(self, index: int, state: Any) -> list[Any]:
-        return self.model.step(state, self.operations[index].call, self.operations[index].answer)
+        found = self.known.get((index, state))
+        if found is None:
+            found = self.model.step(state, self.operations[index].call, self.operations[index].answer)
+            self.known[index, state] = found
+        return found
 
     def _verdict(self, holds: bool | None) -> Verdict:
-        _, path, done = self.longest
         order: list[Operation] = []
+        path = self.longest.path
         while path is not None:
             path, index = path
             order.insert(0, self.operations[index])
-        stuck = [] if holds else [self.operations[index] for index in self._candidates(done)]
+        stuck = [] if holds else [self.operations[index] for index in self._candidates(self.longest.done)]
         return Verdict(holds, order, [each for each in stuck if each.answer is not None])
 
 

@@ -57,8 +57,9 @@ class Account:
     name: str
     id: str = ""
     email: str = ""
-    # The provider that the address came with.
+    # The provider that the address came with, and the key of the call that it came in.
     source: str = ""
+    addressed: str = ""
     has_password: bool = False
     is_anonymous: bool = False
     # Provider, subject and the address that it asserts.
@@ -72,10 +73,14 @@ class Account:
     def providers(self) -> frozenset[str]:
         return frozenset([each[0] for each in self.identities] + [PASSWORD] * self.has_password)
 
-    def linked(self, call: Call | Pending) -> Account:
-        email, source = (self.email, self.source) if self.email or not call.asserted else (call.asserted, call.provider)
-        return replace(self, identities=self.identities | {(call.provider, call.subject, call.asserted)}, email=email,
-                       source=source, is_anonymous=False)
+    def linked(self, what: Call | Pending, key: str) -> Account:
+        """An account without an address takes that of the identity."""
+        account = self if self.email or not what.asserted else self.named(what.asserted, what.provider, key)
+        return replace(account, identities=self.identities | {(what.provider, what.subject, what.asserted)},
+                       is_anonymous=False)
+
+    def named(self, email: str, source: str, key: str) -> Account:
+        return replace(self, email=email, source=source, addressed=key)
 
     def without(self, provider: str) -> Account:
         if provider == PASSWORD:

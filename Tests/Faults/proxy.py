@@ -115,14 +115,22 @@ class Proxy:
         self._thread.start()
         listening.wait()
 
+    def cut_all(self) -> None:
+        """Those that there are; new ones are taken on."""
+        self._loop.call_soon_threadsafe(self._cut_all)
+
+    def _cut_all(self) -> None:
+        for link in self.links:
+            link.cut()
+        self.links.clear()
+
     def stop(self) -> None:
         """Lets every connection go."""
         self._loop.call_soon_threadsafe(self._end)
         self._thread.join()
 
     def _end(self) -> None:
-        for link in self.links:
-            link.cut()
+        self._cut_all()
         self._loop.call_later(0.05, self._loop.stop)
 
     def _run(self, listening: threading.Event) -> None:
