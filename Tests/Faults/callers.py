@@ -33,6 +33,8 @@ CALLERS = 8
 ADDRESSES, NEW_ADDRESSES, IDENTITIES_EACH = 3, 2, 2
 PROVIDERS = ("oidc.partner", "oidc.corp")
 DEADLINE_SECONDS = 5.0
+# What is waited after a call without an answer; twice as long after each further one.
+SILENCE_SECONDS, SILENCE_SECONDS_MOST = 0.01, 0.5
 # Half of what the service grants a repeated refresh (10 s): a token that was exchanged before may be refused later.
 PROMPT_SECONDS = 5.0
 # What the service said nothing about.
@@ -168,6 +170,8 @@ class Caller:
 
     def __init__(self, number: int, world: World, line: Line) -> None:
         self.number, self.world, self.line = number, world, line
+        # Calls in a row that got no answer.
+        self.silences = 0
 
     async def work(self, calls: int) -> None:
         for _ in range(calls):
@@ -190,14 +194,18 @@ class Caller:
             answer, id_token = await perform(self.line, self.world, call)
         except grpc.aio.AioRpcError as error:
             if error.code() in UNHEARD or rpc_status.from_call(error) is None:
-                await self.reconnect()
+                await self.wait()
                 return False
             answer, id_token = Answer("refused", read_refusal(error).reason), ""
+        self.silences = 0
         self.world.history[number] = Operation(number, self.number, called, time.monotonic(), call, answer)
         self.world.learn(call, answer, id_token)
         return True
 
-    async def reconnect(self) -> None:
+    async def wait(self) -> None:
+        """Until there is a connection, and longer where a server without its database is behind it."""
+        self.silences += 1
+        await asyncio.sleep(min(SILENCE_SECONDS * 2 ** self.silences, SILENCE_SECONDS_MOST))
         try:
             await asyncio.wait_for(self.line.channel.channel_ready(), DEADLINE_SECONDS)
         except TimeoutError:

@@ -211,7 +211,8 @@ class Service:
             return [state]
         session, held = state.session(call.session), state.pending(call.handle)
         if session is None:
-            return refused(state, answer, *ENDED)
+            # The handle is looked for after the session: both may have gone in between, with their account.
+            return refused(state, answer, *ENDED, *([] if held else [MISMATCH]))
         if held is None or held.account != session.account:
             return refused(state, answer, MISMATCH)
         if held.completed:

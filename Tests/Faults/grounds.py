@@ -30,14 +30,14 @@ SETTINGS: dict[str, Settings] = {
         "sends_per_network_max": 0, "sends_per_caller_max": 0},
     "limits": {"offences_per_address_max": 1_000_000, "resets_max": 10_000},
 }
-# Between two of one kind.
-PAUSE_SECONDS = (0.1, 0.6)
 MAIL_SECONDS = 0.02
 REPLICAS = 2
 # How long a database hangs, or is away.
 HUNG_SECONDS = 0.5
-# What befalls a server or its database; the others are of PostgreSQL only.
-FAULTS = ("kill", "terminate", "pause", "crash")
+# What befalls a server or its database, and how long it is between two of one kind: a database that was killed needs
+# its time, and so do servers to find it again.
+FAULTS = {"kill": (0.1, 0.6), "terminate": (0.1, 0.6), "pause": (0.3, 1.2), "crash": (1.5, 3.0)}
+# The others are of PostgreSQL only.
 FAULTS_OF_SQLITE = ("kill",)
 
 
@@ -56,11 +56,12 @@ class Grounds:
         self.mailed: dict[str, str] = {}
 
     def __enter__(self) -> Grounds:
+        if self.store == "postgres":
+            require_store()
         with ExitStack() as stack:
             self.simulator = Simulator.start(self.folder)
             stack.callback(self.simulator.stop)
             if self.store == "postgres":
-                require_store()
                 self.database = stack.enter_context(Database.started())
             stack.callback(lambda: [each.stop() for each in [*self.proxies, *self.servers]])
             if self.store == "postgres":
@@ -96,7 +97,7 @@ class Grounds:
         acts = {"kill": self.kill, "terminate": self.terminate, "pause": self.pause, "crash": self.crash}
         while not over.is_set():
             try:
-                await asyncio.wait_for(over.wait(), self.chance.uniform(*PAUSE_SECONDS))
+                await asyncio.wait_for(over.wait(), self.chance.uniform(*FAULTS[fault]))
             except TimeoutError:
                 async with self.turn:
                     await asyncio.to_thread(acts[fault])

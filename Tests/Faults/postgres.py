@@ -47,25 +47,24 @@ def require() -> None:
         raise Unavailable(f"PostgreSQL 15 is not installed: there is no {BINARIES}/postgres")
 
 
-def account() -> dict[str, Any]:
-    """As whom to start its programs: options of `subprocess`."""
-    if os.getuid():
-        return {}
-    user = pwd.getpwnam("postgres")
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "env": environment() | {"HOME": user.pw_dir}}
+def start(*command: object, **options: Any) -> subprocess.Popen[bytes]:
+    """Starts one of its programs as the user that may. `setpriv` becomes the program; the `user` of `subprocess` would
+    make a copy of this process first, whose threads of gRPC do not survive that."""
+    as_user = [] if os.getuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]
+    return subprocess.Popen([*as_user, *map(str, command)], cwd="/", env=environment(), **options)
 
 
 def environment() -> dict[str, str]:
     """Without what would point its programs to another server."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
+    home = os.environ if os.getuid() else os.environ | {"HOME": pwd.getpwnam("postgres").pw_dir}
+    return {name: value for name, value in home.items() if not name.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
 
 
-def run(program: str, *arguments: object) -> str:
-    done = subprocess.run([BINARIES / program, *map(str, arguments)], capture_output=True, text=True, cwd="/",
-                          **account())
-    if done.returncode:
-        raise RuntimeError(f"{program} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return done.stdout
+def run(program: str, *arguments: object) -> None:
+    process = start(BINARIES / program, *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{program} ended with {process.returncode}: {said[-2000:].decode()}")
 
 
 def folder(prefix: str) -> Path:
@@ -175,8 +174,7 @@ class Database:
     def launch(self) -> None:
         """Starts it and waits until it takes connections."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen([BINARIES / "postgres", "-D", self.data], stdout=log, stderr=log, cwd="/",
-                                            **account())
+            self.process = start(BINARIES / "postgres", "-D", self.data, stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(psycopg.OperationalError), self.connect():

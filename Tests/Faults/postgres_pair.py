@@ -28,8 +28,8 @@ from typing import Any
 import surroundings  # noqa: F401
 
 import psycopg
-from postgres import (ADMINISTRATOR, BINARIES, OWNER, SETTINGS, Unavailable, account, children, folder, prepare,
-                      require, send, wait_for_end)
+from postgres import (ADMINISTRATOR, BINARIES, OWNER, SETTINGS, Unavailable, children, folder, prepare, require, send,
+                      start, wait_for_end)
 from processes import end, free_port
 
 NAMES = ("one", "two")
@@ -81,8 +81,7 @@ class Member:
 
     def launch(self) -> None:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(["patroni", self.folder / f"{self.name}.json"], stdout=log, stderr=log,
-                                            cwd="/", **account())
+            self.process = start("patroni", self.folder / f"{self.name}.json", stdout=log, stderr=log)
 
     @property
     def is_running(self) -> bool:
@@ -152,11 +151,11 @@ class Pair:
         etcd_port, peer_port = free_port(), free_port()
         address = f"http://127.0.0.1:{etcd_port}"
         with (self.folder / "etcd.log").open("wb") as log:
-            self.etcd = subprocess.Popen(
-                ["etcd", "--data-dir", self.folder / "etcd", "--listen-client-urls", address, "--advertise-client-urls",
-                 address, "--listen-peer-urls", f"http://127.0.0.1:{peer_port}", "--initial-advertise-peer-urls",
-                 f"http://127.0.0.1:{peer_port}", "--initial-cluster", f"default=http://127.0.0.1:{peer_port}"],
-                stdout=log, stderr=log, cwd="/", **account())
+            peer_address = f"http://127.0.0.1:{peer_port}"
+            self.etcd = start(
+                "etcd", "--data-dir", self.folder / "etcd", "--listen-client-urls", address, "--advertise-client-urls",
+                address, "--listen-peer-urls", peer_address, "--initial-advertise-peer-urls", peer_address,
+                "--initial-cluster", f"default={peer_address}", stdout=log, stderr=log)
         for each in self.members:
             (self.folder / f"{each.name}.json").write_text(json.dumps(each.settings(etcd_port)))
             (self.folder / f"{each.name}.json").chmod(0o644)

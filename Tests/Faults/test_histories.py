@@ -16,6 +16,7 @@ from calls import Service
 from histories import Run, explain, service
 from linear import Operation, Search, check, parts, shorten
 from model import Answer, Call
+from postgres import Unavailable
 
 HISTORIES = 60
 PARTNER, CORP = "oidc.partner", "oidc.corp"
@@ -29,6 +30,17 @@ def test_one_order_explains_what_callers_are_told_through_kills_and_cut_connecti
     assert result.histories == HISTORIES and result.calls > 80 * HISTORIES
     assert result.faults["kill"] > 3 and result.unheard > HISTORIES
     assert result.kinds["refresh session"] > HISTORIES and result.kinds["complete session"] > HISTORIES / 4
+
+
+@pytest.mark.timeout(300)
+def test_one_order_explains_what_two_replicas_say_whatever_befalls_them_and_their_database(tmp_path: Path) -> None:
+    try:
+        result = Run(tmp_path, secrets.randbelow(1 << 32), "postgres", ["kill", "terminate", "pause", "crash"]).run(20)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    print(result)
+    assert result.is_good, "\n".join([str(result), *result.violations])
+    assert result.histories == 20 and result.faults["kill"] > 1 and result.faults["terminate"] > 1
 
 
 # What a broken server would do, by a layer before the real one: each must be found in a few histories.
