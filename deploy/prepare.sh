@@ -7,6 +7,8 @@ build_packages=(
 )
 # What the scripts themselves use: certificates, generated code and Python's virtual environments.
 tool_packages=(ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-venv)
+# PostgreSQL alone, and as a pair that replaces a lost primary. Tests start servers of their own from these programs.
+database_packages=(etcd-server patroni postgresql)
 
 # install_packages NAME...: only those that are missing.
 install_packages() {

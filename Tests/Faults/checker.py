@@ -1,7 +1,8 @@
-"""Compares what clients were told with what the file holds, while no server runs.
+"""Compares what clients were told with what the store holds, while nothing is asked of it.
 
-It reads a copy of the database with its log, by the SQLite of Python: what that recovers is what the next server
-finds. What was told must be there; what was asked for and got no answer may be there, once; nothing else may.
+Of SQLite it reads a copy of the file with its log, by the SQLite of Python: what that recovers is what the next server
+finds. PostgreSQL is asked, in one snapshot. What was told must be there; what was asked for and got no answer may be
+there, once; nothing else may.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import psycopg
 from journal import Entry
 
 EVENTS = {"sign_up": "ACCOUNT_CREATED", "link": "LINKED", "unlink": "UNLINKED", "delete": "DELETED",
           "replay": "REFRESH_REPLAYED"}
+# Which nobody keeps count of.
+UNCOUNTED = ("SIGNED_IN", "SIGNED_OUT", "REAUTHENTICATED")
 Identity = tuple[str, str]
 
 
@@ -99,17 +105,22 @@ def asked_identities(entry: Entry) -> set[Identity]:
 
 
 class Check:
-    """One look at the file against a ledger. The file is opened as it is, so it should be a copy."""
+    """One look at the rows of a store against a ledger."""
 
-    def __init__(self, database: Path, ledger: Ledger) -> None:
-        self.rows = sqlite3.connect(database)
-        self.ledger, self.found = ledger, Found()
+    # What each row of these tables says: the account by which others name it, its id and its address; the account of an
+    # identity; and all events.
+    ACCOUNTS = "SELECT number, id, email FROM accounts"
+    IDENTITIES = "SELECT account_number, provider_id, subject FROM identities"
+    EVENTS = "SELECT account_id, event FROM audit"
+    SESSION = "SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = ?"
+    Broken: type[Exception] = sqlite3.DatabaseError
+
+    def __init__(self, rows: Any, ledger: Ledger) -> None:
+        self.rows, self.ledger, self.found = rows, ledger, Found()
         try:
             self.run()
-        except sqlite3.DatabaseError as error:
-            self.found.broken.append(f"SQLite: {error}")
-        finally:
-            self.rows.close()
+        except self.Broken as error:
+            self.found.broken.append(f"store: {error}")
 
     @classmethod
     def of_copy(cls, database: Path, ledger: Ledger) -> Found:
@@ -117,20 +128,20 @@ class Check:
         for ending in ("", "-wal"):
             if (source := database.with_name(database.name + ending)).exists():
                 shutil.copyfile(source, scratch.with_name(scratch.name + ending))
-        found = cls(scratch, ledger).found
+        found = cls.of_file(scratch, ledger)
         for path in scratch.parent.glob(scratch.name + "*"):
             path.unlink()
         return found
 
+    @classmethod
+    def of_file(cls, database: Path, ledger: Ledger) -> Found:
+        """Opened as it is, so it should be a copy."""
+        with closing(sqlite3.connect(database)) as rows:
+            return cls(rows, ledger).found
+
     def run(self) -> None:
-        # What is looked at need not survive anything more.
-        self.rows.execute("PRAGMA synchronous = OFF")
-        sound = [row[0] for row in self.rows.execute("PRAGMA integrity_check")]
-        if sound != ["ok"]:
-            self.found.broken += [f"integrity check: {line}" for line in sound]
-        self.found.broken += [f"foreign key: {row}" for row in self.rows.execute("PRAGMA foreign_key_check")]
-        if not self.ledger.told and not self.rows.execute("PRAGMA user_version").fetchone()[0]:
-            return  # Its tables were not made yet.
+        if not self.is_made():
+            return
         accounts = self.read()
         for person in self.ledger.people.values():
             if person.account_id:
@@ -140,20 +151,29 @@ class Check:
             if len(owners) > 1:
                 self.found.doubled.append(f"{email} was given to {len(owners)} accounts")
 
+    def is_made(self) -> bool:
+        """Whether the store has its tables; and whether it is sound."""
+        # What is looked at need not survive anything more.
+        self.rows.execute("PRAGMA synchronous = OFF")
+        sound = [row[0] for row in self.rows.execute("PRAGMA integrity_check")]
+        if sound != ["ok"]:
+            self.found.broken += [f"integrity check: {line}" for line in sound]
+        self.found.broken += [f"foreign key: {row}" for row in self.rows.execute("PRAGMA foreign_key_check")]
+        return bool(self.ledger.told or self.rows.execute("PRAGMA user_version").fetchone()[0])
+
     def read(self) -> dict[str, Believed]:
         """The accounts of the file, each with its identities and its trail."""
         accounts, numbers = {}, {}
-        for number, account_id, email in self.rows.execute("SELECT number, id, email FROM accounts"):
+        for number, account_id, email in self.rows.execute(self.ACCOUNTS):
             accounts[account_id] = numbers[number] = Believed("", email=email or "", account_id=account_id)
-        for number, provider_id, subject in self.rows.execute(
-                "SELECT account_number, provider_id, subject FROM identities"):
+        for number, provider_id, subject in self.rows.execute(self.IDENTITIES):
             if number in numbers:
                 numbers[number].identities.add((provider_id, subject))
             else:
                 self.found.broken.append(f"{provider_id} {subject} is of no account")
-        for account_id, event in self.rows.execute(
-                "SELECT account_id, event FROM audit "
-                "WHERE event NOT IN ('SIGNED_IN', 'SIGNED_OUT', 'REAUTHENTICATED')"):
+        for account_id, event in self.rows.execute(self.EVENTS):
+            if event in UNCOUNTED:
+                continue
             gone = Believed("", account_id=account_id, is_deleted=True)
             accounts.setdefault(account_id, gone).events[event] += 1
         for table in ("sessions", "pendings"):
@@ -201,8 +221,7 @@ class Check:
     def compare_session(self, told: Believed) -> None:
         """The last session that was told is open with the last token that was told, or one step further. A link or an
         unlink goes on in another session; ended ones are swept."""
-        row = self.rows.execute("SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = ?",
-                                [told.session_id]).fetchone()
+        row = self.rows.execute(self.SESSION, [told.session_id]).fetchone()
         may_be_over = told.is_ended or (told.unheard is not None and told.unheard.kind in ("link", "unlink", "replay"))
         if row is None:
             if not may_be_over:
@@ -230,3 +249,27 @@ class Check:
                     "which nobody was told of")
             else:
                 waiting.remove(fits[0])
+
+
+class PostgresCheck(Check):
+    """The same of a database of PostgreSQL, whose rows name an account by its id."""
+
+    ACCOUNTS = "SELECT id, id, email FROM accounts"
+    IDENTITIES = "SELECT account_id, provider_id, subject FROM identities"
+    EVENTS = "SELECT account_id, event FROM audit UNION ALL SELECT account_id, event FROM audit_unplaced"
+    SESSION = "SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = %s"
+    Broken = psycopg.Error
+
+    @classmethod
+    def of_database(cls, conninfo: str, ledger: Ledger) -> Found:
+        with psycopg.connect(conninfo, connect_timeout=10) as rows:
+            rows.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            return cls(rows, ledger).found
+
+    def is_made(self) -> bool:
+        """Positions of events are given once each. What else must be so, the constraints of the tables say."""
+        twice = self.rows.execute(
+            "SELECT id FROM (SELECT id FROM audit UNION ALL SELECT id FROM audit_unplaced) AS events "
+            "GROUP BY id HAVING count(*) > 1").fetchall()
+        self.found.doubled += [f"event {each} is there twice" for each, in twice]
+        return True

@@ -45,7 +45,8 @@ def serve_loads(number: int, seed: int, orders: Connection) -> None:
                 actors = [
                     Actor(f"{era}.{number}.{each}", Journal(folder / f"journal-{era}-{number}-{each}"), simulator,
                           random.Random(f"{seed} {era} {number} {each}")) for each in range(CLIENTS_EACH)]
-            case "greet", server:
+            case "greet", *servers:
+                server = servers[number % len(servers)]
                 together([threading.Thread(target=guarded, args=(actor, actor.greet, server)) for actor in actors])
             case "load", rush_email:
                 gone.clear()

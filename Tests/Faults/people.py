@@ -133,7 +133,9 @@ class Actor:
             answer = operation.ask(self.client)
         except grpc.RpcError as error:
             if error.code() in UNHEARD:
+                operation.entry.reason = error.code().name
                 self.note("unheard", operation)
+                operation.entry.reason = ""
                 return False
             self.refused(operation, error)
             return True

@@ -203,7 +203,7 @@ def look(disk: Disk, way: str, chance: random.Random, ledger: Ledger, folder: Pa
     for file, ending in ENDINGS.items():
         database.with_name(database.name + ending).write_bytes(disk.after_cut(file, way, chance))
     database.with_name(database.name + "-shm").unlink(missing_ok=True)
-    return Check(database, ledger).found
+    return Check.of_file(database, ledger)
 
 
 def note(into: Found, found: Found, where: str) -> None:

@@ -115,14 +115,22 @@ class Proxy:
         self._thread.start()
         listening.wait()
 
+    def cut_all(self) -> None:
+        """Those that there are; new ones are taken on."""
+        self._loop.call_soon_threadsafe(self._cut_all)
+
+    def _cut_all(self) -> None:
+        for link in self.links:
+            link.cut()
+        self.links.clear()
+
     def stop(self) -> None:
         """Lets every connection go."""
         self._loop.call_soon_threadsafe(self._end)
         self._thread.join()
 
     def _end(self) -> None:
-        for link in self.links:
-            link.cut()
+        self._cut_all()
         self._loop.call_later(0.05, self._loop.stop)
 
     def _run(self, listening: threading.Event) -> None:
@@ -135,7 +143,13 @@ class Proxy:
         self._loop.run_forever()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = Link((reader, writer), await asyncio.open_connection("127.0.0.1", self.server_port))
+        try:
+            server = await asyncio.open_connection("127.0.0.1", self.server_port)
+        except OSError:
+            # Nobody is there: the caller hears of it as it would from the server's machine.
+            writer.transport.abort()
+            return
+        link = Link((reader, writer), server)
         self.links.append(link)
         behaviour = self.behaviour()
         ways = [asyncio.create_task(self._carry(link, way, behaviour)) for way in ("up", "down")]

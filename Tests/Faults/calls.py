@@ -1,0 +1,335 @@
+"""The calls of the model, each a function from a state and an answer to the states that may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from model import BUSY, PASSWORD, READERS, Account, Accounts, Answer, Call, Pending, Session, refused, shown
+
+ENDED = ("TOKEN_REVOKED",)
+# Of a refresh: the row of a session goes with its account.
+ENDED_FAMILY = ("TOKEN_REVOKED", "INVALID_REFRESH_TOKEN")
+MISMATCH, USED = "PENDING_CREDENTIAL_MISMATCH", "PENDING_CREDENTIAL_USED"
+WRONG_CODE = ("INVALID_CODE", "EXPIRED_CODE")
+Kind = Callable[["Service", Accounts, Call, Answer | None], list[Accounts]]
+
+
+class Service:
+    """The service as one caller after another sees it (`linear.Model`).
+
+    `repeated` are the keys that come twice: what any other unheard call has opened is nobody's. `spans` says from when
+    to when each key was asked for, for the one thing that is not one after another (`raced`).
+    """
+
+    def __init__(self, repeated: set[str] | None = None, spans: dict[str, tuple[float, float]] | None = None) -> None:
+        self.repeated, self.spans = repeated or set(), spans or {}
+
+    def begin(self) -> Accounts:
+        return Accounts()
+
+    def step(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        if answer is not None and answer.outcome == "refused" and answer.reason == BUSY:
+            return [state]
+        if record := state.record(call.key):
+            return self.repeat(state, record, answer)
+        return KINDS[call.kind](self, state, call, answer)
+
+    def keys(self, call: Call, answer: Answer | None) -> set[str]:
+        said = answer or Answer("")
+        named = {"email": {call.email, call.asserted, said.email}, "identity": {call.provider and call.subject},
+                 "session": {call.session, said.session}, "account": {said.account},
+                 "handle": {call.handle, said.handle}, "token": {call.refresh_token, said.refresh_token},
+                 "key": {call.key}}
+        return {f"{kind} {call.provider if kind == 'identity' else ''} {name}"
+                for kind, names in named.items() for name in names if name}
+
+    def reads(self, call: Call, answer: Answer | None) -> bool:
+        """An old refresh token ends its session, though it is refused."""
+        if call.kind in READERS:
+            return True
+        return answer is not None and answer.outcome == "refused" and call.kind != "refresh"
+
+    # What is opened, and given out again.
+
+    def open(self, state: Accounts, account: Account, provider: str, call: Call, answer: Answer | None,
+             is_new: bool = False) -> list[Accounts]:
+        """A new session of this account, which is already in the state."""
+        session = Session(call.key, account.name, provider)
+        if answer is None:
+            if call.key not in self.repeated:
+                return [state]
+            return [replace(state.put(session), records=state.records | {(call.key, session.name, is_new)})]
+        if answer.outcome != "session" or answer.is_new != is_new:
+            return []
+        found = shown(state, account, answer)
+        given = found and found.give(answer.session, answer.refresh_token)
+        if not given:
+            return []
+        if call.key in self.repeated:
+            given = replace(given, records=given.records | {(call.key, session.name, is_new)})
+        return [given.put(replace(session, id=answer.session, token=answer.refresh_token))]
+
+    def repeat(self, state: Accounts, record: tuple[str, str, bool], answer: Answer | None) -> list[Accounts]:
+        """A change that was done: its session is given out again, if it is still open."""
+        _, name, is_new = record
+        if not name:
+            return [state] if answer is None or answer.outcome == "done" else []
+        session = next((each for each in state.sessions if each.name == name), None)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        return self.give_again(state, session, answer, is_new)
+
+    def give_again(self, state: Accounts, session: Session, answer: Answer | None, is_new: bool) -> list[Accounts]:
+        """With another token, as the first may be lost; with the same one, once it has been so."""
+        if answer is None:
+            return [state if session.is_repeated else state.put(session.moved(None, True))]
+        if answer.outcome != "session" or answer.is_new != is_new:
+            return []
+        found = shown(state, state.account(session.account), answer)
+        if not session.id:
+            found = found and found.give(answer.session)
+            session = replace(session, id=answer.session)
+        if not found or session.id != answer.session:
+            return []
+        return self.take_token(found, session, answer, True) if not session.is_repeated else (
+            self.same_token(found, session, answer))
+
+    def take_token(self, state: Accounts, session: Session, answer: Answer, is_repeated: bool) -> list[Accounts]:
+        given = state.give(answer.refresh_token)
+        return [given.put(session.moved(answer, is_repeated))] if given else []
+
+    def same_token(self, state: Accounts, session: Session, answer: Answer) -> list[Accounts]:
+        """The present token is given out a second time, or was drawn in a call that nobody heard."""
+        if session.token:
+            return [state.put(session)] if session.token == answer.refresh_token else []
+        given = state.give(answer.refresh_token)
+        return [given.put(replace(session, token=answer.refresh_token))] if given else []
+
+    def raced(self, call: Call, account: Account, owner: Account) -> bool:
+        """Whether `owner` may have got its address while a link of another account's identity with that address was
+        decided upon: the link looks whether the address is free, and is not looked at again when it is written, since
+        it takes no address. What comes of it is what comes of the link before the address; but somebody who looks in
+        between may have seen the address taken and the link not done."""
+        ours, theirs = self.spans.get(call.key), self.spans.get(owner.addressed)
+        overlap = ours is not None and theirs is not None and ours[0] <= theirs[1] and theirs[0] <= ours[1]
+        return overlap and bool(account.email)
+
+    # Signing up and in.
+
+    def create(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        if state.owner(call.email):
+            return refused(state, answer, "EMAIL_ALREADY_IN_USE")
+        account = Account(call.key, has_password=True).named(call.email, PASSWORD, call.key)
+        return self.open(state.put(account), account, PASSWORD, call, answer, is_new=True)
+
+    def anonymous(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        account = Account(call.key, is_anonymous=True)
+        return self.open(state.put(account), account, "anonymous", call, answer, is_new=True)
+
+    def password(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        owner = state.owner(call.email)
+        if not owner or not owner.has_password:
+            return refused(state, answer, "INVALID_LOGIN_CREDENTIALS")
+        return self.open(state, owner, PASSWORD, call, answer)
+
+    def identity(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """The rows S1, S2, S4, S7, S8 and S9: identity before address, and no address is ever proved."""
+        if account := state.holder(call.provider, call.subject):
+            if not account.email and call.asserted and not state.owner(call.asserted):
+                account = account.named(call.asserted, call.provider, call.key)
+            return self.open(state.put(account), account, call.provider, call, answer)
+        if owner := state.owner(call.asserted):
+            if answer is None:
+                return [state]
+            held = Pending(answer.handle, owner.name, call.provider, call.subject, call.asserted)
+            given = answer.outcome == "conflict" and state.give(answer.handle)
+            return [given.put(held)] if given else []
+        if call.existing_only:
+            return refused(state, answer, "ACCOUNT_NOT_FOUND")
+        account = Account(call.key).linked(call, call.key)
+        return self.open(state.put(account), account, call.provider, call, answer, is_new=True)
+
+    def complete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """A password with a handle: signs in and links, in one. That a handle was completed is looked up before the
+        session that did it: where that one ends in between, the handle is used, whatever else became of its account."""
+        if answer and answer.reason == USED and state.is_used(call.handle):
+            return [state]
+        held, owner = state.pending(call.handle), state.owner(call.email)
+        if held is None:
+            return refused(state, answer, MISMATCH)
+        if not owner or not owner.has_password:
+            return refused(state, answer, "INVALID_LOGIN_CREDENTIALS")
+        if owner.name != held.account:
+            return refused(state, answer, MISMATCH)
+        if held.completed:
+            return self.completed_before(state, held, answer)
+        return self.settle(state, owner, held, PASSWORD, call, answer)
+
+    def settle(self, state: Accounts, account: Account, held: Pending, provider: str, call: Call,
+               answer: Answer | None) -> list[Accounts]:
+        """Gives the account what is held for it, and opens a session by `provider`."""
+        completed = state.put(replace(held, completed=call.key))
+        if holder := state.holder(held.provider, held.subject):
+            if holder.name != account.name:
+                return refused(state, answer, MISMATCH)
+            return self.open(completed, account, provider, call, answer)
+        return self.add(state, completed, account, held, provider, call, answer)
+
+    def add(self, state: Accounts, following: Accounts, account: Account, what: Call | Pending, provider: str,
+            call: Call, answer: Answer | None) -> list[Accounts]:
+        """Links an identity that nobody holds; `following` is the state to go on from where that is possible."""
+        if what.provider in account.providers:
+            return refused(state, answer, "PROVIDER_ALREADY_LINKED")
+        owner, linked = state.owner(what.asserted), account.linked(what, call.key)
+        opened = self.open(following.put(linked), linked, provider, call, answer)
+        if not owner or owner.name == account.name:
+            return opened
+        return refused(state, answer, "EMAIL_ALREADY_IN_USE") + (opened if self.raced(call, account, owner) else [])
+
+    def completed_before(self, state: Accounts, held: Pending, answer: Answer | None) -> list[Accounts]:
+        session = next((each for each in state.sessions if each.name == held.completed), None)
+        return self.give_again(state, session, answer, False) if session else refused(state, answer, USED)
+
+    # Inside a session.
+
+    def link(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """The rows L1 to L7, and L9."""
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        account = state.account(session.account)
+        if holder := state.holder(call.provider, call.subject):
+            if holder.name == account.name:
+                return self.give_again(state, session, answer, False)
+            return [state] if answer is None or answer.outcome == "in_use" else []
+        return self.add(state, state, account, call, call.provider, call, answer)
+
+    def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """L10."""
+        if answer and answer.reason == USED and state.is_used(call.handle):
+            return [state]
+        session, held = state.session(call.session), state.pending(call.handle)
+        if session is None:
+            # The handle is looked for after the session: both may have gone in between, with their account.
+            return refused(state, answer, *ENDED, *([] if held else [MISMATCH]))
+        if held is None or held.account != session.account:
+            return refused(state, answer, MISMATCH)
+        if held.completed:
+            # Only for a session of the same login, which the model does not follow.
+            return self.completed_before(state, held, answer) or refused(state, answer, USED)
+        account = state.account(session.account)
+        if (held.provider, held.subject, held.asserted) in account.identities:
+            return self.give_again(state, session, answer, False)
+        # A session that began with what came after an unlink completes nothing that was held before (S8).
+        late = refused(state, answer, MISMATCH) if answer and held.provider in account.unlinked else []
+        return self.settle(state, account, held, held.provider, call, answer) or late
+
+    def unlink(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        account = state.account(session.account)
+        if call.provider not in account.providers:
+            return refused(state, answer, "NO_SUCH_PROVIDER")
+        if account.providers == {call.provider}:
+            return refused(state, answer, "LAST_SIGN_IN_METHOD")
+        left = account.without(call.provider)
+        ended = [each for each in state.sessions_of(account) if each.provider == call.provider]
+        return self.open(state.put(left).close([session, *ended]), left, session.provider, call, answer)
+
+    def refresh(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """The present token is exchanged; its parent gets the same answer again; an older one ends the session."""
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED_FAMILY)
+        if call.refresh_token not in (session.token, session.parent):
+            return refused(state.close([session]), answer, *ENDED_FAMILY)
+        is_parent = call.refresh_token != session.token
+        if is_parent and call.is_late and not session.is_repeated:
+            ended = refused(state.close([session]), answer, *ENDED_FAMILY)
+            return ended + self.refresh(state, replace(call, is_late=False), answer)
+        if answer is None:
+            return [state if is_parent else state.put(session.moved(None, False))]
+        if answer.outcome != "session" or answer.session != session.id:
+            return []
+        found = shown(state, state.account(session.account), answer)
+        if not found:
+            return []
+        if is_parent:
+            return self.same_token(found, session, answer)
+        return self.take_token(found, session, answer, False)
+
+    def revoke(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        return self.done(state.close(state.sessions_of(state.account(session.account))), answer)
+
+    def sign_out(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        session = state.session(call.session)
+        return self.done(state.close([session]) if session else state, answer)
+
+    def delete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        gone = state.remove(state.account(session.account))
+        if call.key in self.repeated:
+            gone = replace(gone, records=gone.records | {(call.key, "", False)})
+        return self.done(gone, answer)
+
+    def done(self, state: Accounts, answer: Answer | None) -> list[Accounts]:
+        return [state] if answer is None or answer.outcome == "done" else []
+
+    def send_change(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """A code for another address is mailed there; an account has one at a time."""
+        session = state.session(call.session)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        account = state.account(session.account)
+        if account.is_anonymous:
+            return refused(state, answer, "OPERATION_NOT_ALLOWED")
+        if account.email == call.email:
+            return refused(state, answer, "INVALID_FIELD")
+        return self.done(state.put(replace(account, code=call.email)), answer)
+
+    def confirm_change(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """The code that was mailed to `email`, given in a session."""
+        session, owner = state.session(call.session), state.owner(call.email)
+        if not any(each.code == call.email for each in state.accounts):
+            return refused(state, answer, *WRONG_CODE)
+        if session is None:
+            return refused(state, answer, *ENDED)
+        account = state.account(session.account)
+        if account.code != call.email:
+            return refused(state, answer, "USER_MISMATCH")
+        if owner and owner.name != account.name:
+            return refused(state, answer, "EMAIL_ALREADY_IN_USE")
+        moved = replace(account.named(call.email, PASSWORD, call.key), code="")
+        return self.open(state.put(moved).close(state.sessions_of(account)), moved, session.provider, call, answer)
+
+    # Looking.
+
+    def fetch(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        owner = state.owner(call.email)
+        expected = owner.providers if owner else frozenset()
+        fits = answer is None or (answer.outcome, answer.providers) == ("registered" if owner else "unknown", expected)
+        return [state] if fits else []
+
+    def get(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        session = state.session(call.session)
+        if session is None or answer is None:
+            return refused(state, answer, *ENDED)
+        found = answer.outcome == "account" and shown(state, state.account(session.account), answer)
+        return [found] if found else []
+
+    def verify(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        expected = ("active", "") if state.session(call.session) else ("inactive", "TOKEN_REVOKED")
+        return [state] if answer is None or (answer.outcome, answer.reason) == expected else []
+
+
+KINDS: dict[str, Kind] = {
+    kind: getattr(Service, kind) for kind in (
+        "create", "anonymous", "password", "identity", "complete", "link", "link_held", "unlink", "refresh", "revoke",
+        "sign_out", "delete", "send_change", "confirm_change", "fetch", "get", "verify")}

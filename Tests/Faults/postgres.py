@@ -1,0 +1,262 @@
+"""A PostgreSQL 15 of its own on loopback, in a temporary folder, that can be killed, paused and filled up.
+
+    with Database.started() as database:
+        connect(database.conninfo)
+        database.kill()
+        database.launch()
+
+It belongs to the user `postgres` where the tests run as root, because it refuses to run as root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import surroundings  # noqa: F401
+
+import psycopg
+from processes import end, free_port
+
+BINARIES = Path("/usr/lib/postgresql/15/bin")
+# Whose the data is: the administrator, and the owner of the database that servers use.
+ADMINISTRATOR, OWNER = "postgres", "latchkey"
+START_SECONDS, END_SECONDS = 30.0, 10.0
+# On one machine nothing else is left to wait for, and a small disk must be big enough for the log.
+SETTINGS = {"listen_addresses": "127.0.0.1", "max_connections": "100", "shared_buffers": "32MB",
+            "min_wal_size": "2MB", "max_wal_size": "32MB", "log_min_messages": "warning"}
+
+
+class Unavailable(Exception):
+    """What this machine cannot do, and so what is skipped."""
+
+
+def require() -> None:
+    if not (BINARIES / "postgres").exists():
+        raise Unavailable(f"PostgreSQL 15 is not installed: there is no {BINARIES}/postgres")
+
+
+def start(*command: object, **options: Any) -> subprocess.Popen[bytes]:
+    """Starts one of its programs as the user that may. `setpriv` becomes the program; the `user` of `subprocess` would
+    make a copy of this process first, whose threads of gRPC do not survive that."""
+    as_user = [] if os.getuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]
+    return subprocess.Popen([*as_user, *map(str, command)], cwd="/", env=environment(), **options)
+
+
+def environment() -> dict[str, str]:
+    """Without what would point its programs to another server."""
+    home = os.environ if os.getuid() else os.environ | {"HOME": pwd.getpwnam("postgres").pw_dir}
+    return {name: value for name, value in home.items() if not name.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
+
+
+def run(program: str, *arguments: object) -> None:
+    process = start(BINARIES / program, *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{program} ended with {process.returncode}: {said[-2000:].decode()}")
+
+
+def folder(prefix: str) -> Path:
+    """A temporary folder that its programs may use; those of the tests are closed to them."""
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
+    if not os.getuid():
+        shutil.chown(made, "postgres", "postgres")
+    return made
+
+
+def children(parent: int) -> list[int]:
+    """The processes below one, of any depth."""
+    found, parents = [], {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    waiting = [parent]
+    while waiting:
+        above = waiting.pop()
+        below = [each for each, its in parents.items() if its == above]
+        found += below
+        waiting += below
+    return found
+
+
+def send(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def wait_for_end(processes: list[int], seconds: float = END_SECONDS) -> bool:
+    """Of processes that are nobody's children here."""
+    deadline = time.monotonic() + seconds
+    while any(is_running(each) for each in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def is_running(process: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@dataclass
+class Database:
+    """One server. Its port and data stay through a restart."""
+
+    folder: Path
+    port: int
+    disk_mebibytes: int = 0
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @classmethod
+    @contextmanager
+    def started(cls, disk_mebibytes: int = 0) -> Iterator[Database]:
+        """`disk_mebibytes`: on a disk of its own that is no bigger, where this machine may mount one."""
+        require()
+        database = cls(folder("latchkey-postgres-"), free_port(), disk_mebibytes)
+        try:
+            database.make()
+            yield database
+        finally:
+            database.remove()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "disk" / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "postgres.log"
+
+    @property
+    def conninfo(self) -> str:
+        return self.conninfo_by(self.port)
+
+    @staticmethod
+    def conninfo_by(port: int) -> str:
+        """The same database on another way, such as through a proxy."""
+        return f"host=127.0.0.1 port={port} dbname={OWNER} user={OWNER} sslmode=disable"
+
+    def connect(self, **options: Any) -> psycopg.Connection[Any]:
+        """As administrator, each statement a transaction."""
+        return psycopg.connect(f"host=127.0.0.1 port={self.port} dbname=postgres user={ADMINISTRATOR} sslmode=disable",
+                               autocommit=True, connect_timeout=5, **options)
+
+    def make(self) -> None:
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if self.disk_mebibytes:
+            mount(disk, self.disk_mebibytes)
+        if not os.getuid():
+            shutil.chown(disk, "postgres", "postgres")
+        run("initdb", "--pgdata", self.data, "--username", ADMINISTRATOR, "--auth", "trust", "--encoding", "UTF8",
+            "--locale", "C.UTF-8", "--wal-segsize", "1", "--no-sync")
+        settings = SETTINGS | {"port": str(self.port), "unix_socket_directories": str(self.folder)}
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        self.launch()
+        with self.connect() as administrator:
+            prepare(administrator)
+
+    def launch(self) -> None:
+        """Starts it and waits until it takes connections."""
+        with self.log.open("ab") as log:
+            self.process = start(BINARIES / "postgres", "-D", self.data, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with contextlib.suppress(psycopg.OperationalError), self.connect():
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"PostgreSQL does not start: {self.log.read_text()[-2000:]}")
+
+    def processes(self) -> list[int]:
+        assert self.process is not None
+        return [self.process.pid, *children(self.process.pid)]
+
+    def kill(self) -> None:
+        """The postmaster goes at once; its children notice, as they would where memory ran out."""
+        assert self.process is not None
+        below = children(self.process.pid)
+        self.process.kill()
+        self.process.wait()
+        if not wait_for_end(below):
+            send(below, signal.SIGKILL)
+            wait_for_end(below)
+
+    def terminate_backends(self) -> int:
+        """Ends every connection but the one that asks; how many there were."""
+        with self.connect() as administrator:
+            return len(administrator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()").fetchall())
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing of it moves, while its sockets stay open: a machine that hangs."""
+        processes = self.processes()
+        send(processes, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            send(processes, signal.SIGCONT)
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Not one more byte goes on its disk."""
+        assert self.disk_mebibytes, "its disk is everybody's"
+        ballast = self.folder / "disk" / "ballast"
+        with ballast.open("wb", buffering=0) as file:
+            for bytes_each in (1 << 16, 1):
+                with contextlib.suppress(OSError):
+                    while file.write(bytes(bytes_each)):
+                        pass
+        try:
+            yield
+        finally:
+            ballast.unlink()
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        below = self.processes()
+        # Paused ones would not hear of it.
+        send(below, signal.SIGCONT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_SECONDS)
+        end(self.process)
+        if not wait_for_end(below):
+            send(below, signal.SIGKILL)
+
+    def remove(self) -> None:
+        self.stop()
+        if self.disk_mebibytes:
+            subprocess.run(["umount", self.folder / "disk"], check=False, capture_output=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def mount(where: Path, mebibytes: int) -> None:
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", where], capture_output=True,
+                          text=True)
+    if done.returncode:
+        raise Unavailable(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+
+
+def prepare(administrator: psycopg.Connection[Any]) -> None:
+    """The database that servers use, and its owner."""
+    administrator.execute(f"CREATE ROLE {OWNER} LOGIN")
+    administrator.execute(f"CREATE DATABASE {OWNER} OWNER {OWNER}")

@@ -1,0 +1,242 @@
+"""What befalls a database in short, first to PostgreSQL alone: that the tools break what they say, and no more."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from checker import Ledger, PostgresCheck
+from database_loop import DatabaseLoop
+from journal import Entry
+from postgres import Database, Unavailable
+from postgres_pair import Pair
+from proxy import Cut, HalfClose, Proxy, Slow, Stall
+from replicas import require_store
+
+DISK_MEBIBYTES = 160
+# What callers may see of a database that is back at once, and of one whose machine is lost (its lease is 8 s).
+OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 8.0, 25.0
+
+
+@contextlib.contextmanager
+def skipping() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with contextlib.ExitStack() as stack:
+        with skipping():
+            running = stack.enter_context(Database.started())
+        yield running
+
+
+# The tools.
+
+class Writer:
+    """Counts up in a table, in one transaction each, until it is stopped; what was acknowledged it knows."""
+
+    def __init__(self, conninfo: str) -> None:
+        self.conninfo, self.acknowledged, self.failures = conninfo, list[int](), 0
+        with psycopg.connect(conninfo, autocommit=True) as made:
+            made.execute("CREATE TABLE IF NOT EXISTS counted (number BIGINT PRIMARY KEY)")
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self) -> None:
+        number = 0
+        while not self.is_over.is_set():
+            try:
+                with psycopg.connect(self.conninfo, autocommit=True, connect_timeout=2) as rows:
+                    while not self.is_over.is_set():
+                        number += 1
+                        rows.execute("INSERT INTO counted VALUES (%s)", [number])
+                        self.acknowledged.append(number)
+            except psycopg.Error:
+                self.failures += 1
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        self.is_over.set()
+        self.thread.join()
+
+    def lost(self, conninfo: str) -> set[int]:
+        with psycopg.connect(conninfo) as rows:
+            return set(self.acknowledged) - {number for number, in rows.execute("SELECT number FROM counted")}
+
+
+@contextlib.contextmanager
+def writing(conninfo: str) -> Iterator[Writer]:
+    writer = Writer(conninfo)
+    try:
+        yield writer
+    finally:
+        writer.stop()
+
+
+def wait_for_more(writer: Writer) -> None:
+    """Until it has written again."""
+    known, deadline = len(writer.acknowledged), time.monotonic() + 10
+    while len(writer.acknowledged) <= known:
+        assert time.monotonic() < deadline, "nothing is written any more"
+        time.sleep(0.01)
+
+
+def test_a_database_that_is_killed_comes_back_with_what_it_acknowledged(database: Database) -> None:
+    with writing(database.conninfo) as writer:
+        for _ in range(3):
+            wait_for_more(writer)
+            database.kill()
+            database.launch()
+        wait_for_more(writer)
+    assert writer.failures >= 3 and writer.lost(database.conninfo) == set()
+
+
+def test_back_ends_are_terminated_and_the_server_stays(database: Database) -> None:
+    with writing(database.conninfo) as writer:
+        wait_for_more(writer)
+        assert database.terminate_backends() == 1
+        wait_for_more(writer)
+    assert writer.failures == 1 and writer.lost(database.conninfo) == set()
+
+
+def test_a_paused_database_says_nothing_and_goes_on_where_it_was(database: Database) -> None:
+    with writing(database.conninfo) as writer:
+        wait_for_more(writer)
+        with database.paused():
+            time.sleep(0.2)
+            known = len(writer.acknowledged)
+            time.sleep(0.5)
+            assert len(writer.acknowledged) == known
+        wait_for_more(writer)
+    assert writer.failures == 0 and writer.lost(database.conninfo) == set()
+
+
+def test_a_full_disk_refuses_writes_until_there_is_room() -> None:
+    with contextlib.ExitStack() as stack:
+        with skipping():
+            database = stack.enter_context(Database.started(DISK_MEBIBYTES))
+        with psycopg.connect(database.conninfo, autocommit=True) as rows:
+            rows.execute("CREATE TABLE filled (text TEXT)")
+            with database.full(), pytest.raises(psycopg.Error):
+                for _ in range(10_000):
+                    rows.execute("INSERT INTO filled VALUES (repeat('x', 4000))")
+        assert database.process is not None
+        if database.process.poll() is not None:
+            database.launch()
+        with psycopg.connect(database.conninfo, autocommit=True) as rows:
+            rows.execute("INSERT INTO filled VALUES ('there is room')")
+
+
+@pytest.mark.parametrize("trouble", [Cut, HalfClose, Stall, Slow], ids=lambda trouble: trouble.__name__)
+def test_a_bad_network_before_the_database_costs_connections(database: Database, trouble: type) -> None:
+    proxy = Proxy(database.port)
+    proxy.behaviour = lambda: trouble(0.01) if trouble is Slow else trouble("up", 2_000)
+    # No answer is an end as well: psycopg would wait for a connection that stalls as long as it takes.
+    impatient = " tcp_user_timeout=500 keepalives_idle=1"
+    with psycopg.connect(Database.conninfo_by(proxy.port) + impatient, autocommit=True, connect_timeout=2) as rows:
+        timer = threading.Timer(2, proxy.cut_all)
+        timer.start()
+        begun = time.monotonic()
+        with contextlib.suppress(psycopg.Error):
+            for _ in range(40):
+                rows.execute("SELECT %s::text", ["x" * 100])
+        took, is_broken = time.monotonic() - begun, rows.broken
+        timer.cancel()
+    assert is_broken == (trouble is not Slow)
+    assert took > 0.5 if trouble in (Stall, Slow) else took < 3
+    proxy.behaviour = Slow
+    with psycopg.connect(Database.conninfo_by(proxy.port), connect_timeout=2) as rows:
+        assert rows.execute("SELECT 1").fetchone() == (1,)
+    proxy.stop()
+
+
+@pytest.mark.timeout(300)
+def test_a_lost_primary_is_replaced_by_its_synchronous_standby_with_all_that_was_acknowledged() -> None:
+    with contextlib.ExitStack() as stack:
+        with skipping():
+            pair = stack.enter_context(Pair.started())
+        first = pair.primary
+        with writing(pair.conninfo) as writer:
+            wait_for_more(writer)
+            took = pair.fail_over()
+            wait_for_more(writer)
+            # The lost machine has come back, and follows.
+            pair.wait_for_both()
+            assert pair.primary is not first
+        print(f"nobody could write for {took:.1f} s; {len(writer.acknowledged)} rows acknowledged")
+        assert took < FAILOVER_SECONDS_MOST and writer.lost(pair.conninfo) == set()
+
+
+# The checker's view of PostgreSQL.
+
+TABLES = """
+    CREATE TABLE accounts (id TEXT, email TEXT);
+    CREATE TABLE identities (account_id TEXT, provider_id TEXT, subject TEXT);
+    CREATE TABLE sessions (id TEXT, account_id TEXT, refresh_digest BYTEA, parent_digest BYTEA, closed_at BIGINT);
+    CREATE TABLE pendings (account_id TEXT);
+    CREATE TABLE pending_counts (scope TEXT, held BIGINT);
+    CREATE TABLE audit (id TEXT, account_id TEXT, event TEXT);
+    CREATE TABLE audit_unplaced (id TEXT, account_id TEXT, event TEXT);
+    INSERT INTO accounts VALUES ('a', 'x@example.com');
+    INSERT INTO audit VALUES ('1', 'a', 'ACCOUNT_CREATED')
+"""
+
+
+def test_what_is_not_in_the_database_or_twice_is_found(database: Database) -> None:
+    def found(*people: str) -> tuple[int, int, int]:
+        ledger = Ledger()
+        # Its session is not looked at: a replay has ended it.
+        ledger.add(Entry("refused", f"{each} r", "replay", each) for each in people)
+        for each in people:
+            ledger.people[each].events.clear()
+            ledger.add([Entry("told", each, "sign_up", each, email=f"{each}@example.com", account_id=each)])
+        seen = PostgresCheck.of_database(database.conninfo, ledger)
+        return len(seen.lost), len(seen.doubled), len(seen.broken)
+
+    with psycopg.connect(database.conninfo, autocommit=True) as rows:
+        rows.execute(TABLES)
+        assert found("a") == (0, 0, 0)
+        assert found("a", "b") == (1, 0, 0), "an account that only the journal knows"
+        assert found() == (0, 1, 0), "an account that nobody asked for"
+        rows.execute("INSERT INTO audit_unplaced VALUES ('1', 'a', 'ACCOUNT_CREATED')")
+        assert found("a") == (0, 2, 0), "an event that is there twice"
+
+
+# Replicas of the server.
+
+@pytest.fixture
+def loop(tmp_path: Path) -> DatabaseLoop:
+    with skipping():
+        require_store()
+        return DatabaseLoop(tmp_path, secrets.randbelow(1 << 32))
+
+
+@pytest.mark.parametrize("kind", ["kill", "pause", "termination", "network", "full disk"])
+@pytest.mark.timeout(300)
+def test_nothing_acknowledged_is_lost_or_doubled_by_what_befalls_the_database(loop: DatabaseLoop, kind: str) -> None:
+    with skipping():
+        result = loop.run({kind: 3})
+    print(result)
+    assert result.is_good, "\n".join([str(result), *result.found.all])
+    assert result.befallen[kind] == 3 and result.told > 50
+    assert result.outages_seconds[kind] < OUTAGE_SECONDS_MOST
+
+
+@pytest.mark.timeout(300)
+def test_nothing_acknowledged_is_lost_or_doubled_by_a_failover(loop: DatabaseLoop) -> None:
+    with skipping():
+        result = loop.run({"failover": 1})
+    print(result)
+    assert result.is_good, "\n".join([str(result), *result.found.all])
+    assert result.befallen["failover"] == 1 and result.outages_seconds["failover"] < FAILOVER_SECONDS_MOST
