@@ -59,7 +59,7 @@ import Store
 
   // MARK: The session
 
-  private func configure(_ options: Options) throws(Refusal) {
+  func configure(_ options: Options) throws(Refusal) {
     try execute(
       """
       SET statement_timeout = \(options.statementMillis); SET lock_timeout = \(options.lockMillis);
@@ -112,7 +112,7 @@ import Store
     return unsafe String(cString: value)
   }
 
-  @unsafe private static func refusal(_ result: OpaquePointer?) -> Refusal? {
+  @unsafe static func refusal(_ result: OpaquePointer?) -> Refusal? {
     switch unsafe PQresultStatus(result) {
     case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
     case PGRES_PIPELINE_ABORTED: return Refusal(text: "an earlier statement was refused")
@@ -125,7 +125,7 @@ import Store
     }
   }
 
-  private var fault: Refusal { unsafe Refusal(text: MadeConnection.line(PQerrorMessage(handle))) }
+  var fault: Refusal { unsafe Refusal(text: MadeConnection.line(PQerrorMessage(handle))) }
 
   /// libpq's words on one line.
   @unsafe static func line(_ text: UnsafePointer<CChar>?) -> String {

@@ -5,7 +5,8 @@
 // Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log, the
 // database itself.
 // Read next: Order.swift and Desk.swift (how a trip is made), Committing.swift, Script.swift (what a change is made
-// of), LookUp.swift, Events.swift (how audit rows get their positions), Migrations.swift (the schema).
+// of), LookUp.swift, Events.swift (how audit rows get their positions), Migrations.swift (the schema),
+// PostgresTables.swift (whole tables that come from another backend).
 
 import Glibc
 import Reactor

@@ -20,6 +20,11 @@ struct LockFile: ~Copyable {
   /// The file itself stays: removing it would let two processes hold two locks of one name.
   deinit { _ = Glibc.close(descriptor) }
 
+  /// Before a lock is made beside a file that is not there.
+  static func requireFile(_ path: String) throws(StoreError) {
+    guard unsafe Glibc.access(path, R_OK) == 0 else { throw .unavailable("\(path) cannot be read, errno \(errno)") }
+  }
+
   /// Makes the file with mode 0600 before SQLite would make it with the umask's; its WAL inherits the mode.
   static func createPrivately(_ path: String) throws(Failure) {
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

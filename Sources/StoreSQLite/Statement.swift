@@ -126,6 +126,21 @@ import Store
     return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
   }
 
+  func optionalInt64() -> Int64? {
+    let column = nextColumn()
+    guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else { return nil }
+    return unsafe sqlite3_column_int64(handle, column)
+  }
+
+  /// Of a text its UTF-8, as it is stored.
+  func optionalBytes() -> [UInt8]? {
+    guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
+      column += 1
+      return nil
+    }
+    return bytes()
+  }
+
   func digest() throws(Failure) -> Digest {
     let bytes = bytes()
     guard bytes.count == 32 else { throw .corrupt("a stored digest has \(bytes.count) bytes") }
