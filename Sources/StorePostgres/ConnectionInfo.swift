@@ -20,6 +20,21 @@ package struct ConnectionInfo: Hashable, Sendable {
     }
   }
 
+  /// What an operator has to write otherwise; nil: it can be used.
+  ///
+  /// - Parameter passwordOption: where the file of a password is named.
+  package static func fault(of conninfo: String, passwordOption: String) -> String? {
+    guard let info = ConnectionInfo(conninfo) else {
+      return "it is neither keywords and values nor a postgresql:// URI"
+    }
+    if info.hasPassword { return "it must not hold a password: put that into the file of \(passwordOption)" }
+    if info.hosts.isEmpty { return "it must name a host, or the folder of a socket" }
+    guard info.isLocal || info.sslMode != nil else {
+      return "a database on another machine needs sslmode=verify-full, or another that is said"
+    }
+    return nil
+  }
+
   private mutating func read(_ keyword: String, _ value: String) {
     switch keyword {
     // An address stands beside the name of its host, or for it.

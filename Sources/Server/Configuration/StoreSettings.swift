@@ -55,16 +55,8 @@ extension Settings {
       guard postgres.passwordFile.isEmpty else { throw group.wrong("password_file", "it goes with conninfo") }
       return
     }
-    guard let info = ConnectionInfo(postgres.conninfo) else {
-      throw group.wrong("conninfo", "it is neither keywords and values nor a postgresql:// URI")
-    }
-    guard !info.hasPassword else {
-      throw group.wrong("conninfo", "it must not hold a password: put that into the file of password_file")
-    }
-    guard !info.hosts.isEmpty else { throw group.wrong("conninfo", "it must name a host, or the folder of a socket") }
-    guard info.isLocal || info.sslMode != nil else {
-      throw group.wrong(
-        "conninfo", "a database on another machine needs sslmode=verify-full, or another that is said")
+    if let fault = ConnectionInfo.fault(of: postgres.conninfo, passwordOption: "password_file") {
+      throw group.wrong("conninfo", fault)
     }
   }
 }
