@@ -71,7 +71,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "Wire", "Reactor", "Tokens", "Import", "Encodings",
+        "Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
@@ -90,6 +90,7 @@ let package = Package(
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
+    module("Moving", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"]),
     module("Import", ["Tokens", "Crypto", "Encodings"]),
     module("Wire", ["CProtobufC", "Messages"]),
@@ -138,7 +139,9 @@ let package = Package(
     tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto", "Encodings"]), tests("Crypto"), tests("Text"),
     tests("Import", ["Crypto", "Encodings"]),
     tests("StoreSQLite", ["StoreConformance", "Store", "Reactor"], exporting: "fdatasync"),
-    tests("StorePostgres", ["StoreConformance", "Store", "Reactor", "CPostgres", "CLinux"]),
+    tests("StorePostgres", [
+      "StoreConformance", "Moving", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
+    ]),
     tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
       "Services", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens", "Crypto",

@@ -48,6 +48,7 @@ struct Latchkey: ParsableCommand {
         SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,
         ResetPassword.self,
       ]),
+      CommandGroup(name: "Where everything is kept", subcommands: [MoveCommand.self]),
     ])
 
   static func main() {
@@ -85,13 +86,16 @@ protocol DeskCommand: ParsableCommand {
 }
 
 extension DeskCommand {
-  func run() throws {
-    do {
-      try perform(Desk(common)).show(asJSON: common.json, on: 1)
-    } catch let ending as Ending {
-      // A program reads one document from standard output, however the command ended.
-      ending.report.show(asJSON: common.json, on: common.json ? 1 : 2)
-      throw ExitCode(ending.code.rawValue)
-    }
+  func run() throws { try show(asJSON: common.json) { try perform(Desk(common)) } }
+}
+
+/// Shows what is reported, however the command ends.
+func show(asJSON: Bool, _ perform: () throws -> Report) throws {
+  do {
+    try perform().show(asJSON: asJSON, on: 1)
+  } catch let ending as Ending {
+    // A program reads one document from standard output, however the command ended.
+    ending.report.show(asJSON: asJSON, on: asJSON ? 1 : 2)
+    throw ExitCode(ending.code.rawValue)
   }
 }

@@ -21,7 +21,7 @@ enum Layers {
       others: ["ArgumentParser", "CoreMetrics", "Logging"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
-      ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings"], others: ["ArgumentParser"]),
+      ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
       ours: ["Client", "Reactor", "Crypto", "Encodings"],
@@ -34,6 +34,9 @@ enum Layers {
         "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
+    Layer(
+      module: "Moving", firstFile: "Moving.swift",
+      ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     Layer(
       module: "Services", firstFile: "Method.swift",
       ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"],

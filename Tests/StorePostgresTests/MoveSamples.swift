@@ -1,0 +1,217 @@
+import Glibc
+import Moving
+import Store
+import StoreSQLite
+
+/// A file of the embedded store in a folder of its own, gone with the test.
+final class Embedded: Sendable {
+  static let noon = Timestamp(millis: 1_700_000_000_000)
+  /// Whatever a text may hold that a way of copying could trip over.
+  static let odd = "'\"\\ \\N \\. \t\r\n,{}%$1 é漢🗝\u{202E}\u{7F}"
+  /// Their order by bytes is none of a language's, and not the one they are made in.
+  static let accountIDs = ["b", "ä", "Z", "a", "_x", "aa", "B\u{1F}", "full"]
+
+  private let folder: String
+  var file: String { folder + "/store" }
+
+  init() throws {
+    var template = Array("/tmp/latchkey-move-XXXXXX".utf8CString)
+    guard let made = unsafe mkdtemp(&template) else { throw StoreError.unavailable("no temporary folder") }
+    folder = unsafe String(cString: made)
+  }
+
+  deinit {
+    for name in ["store", "store-wal", "store-shm", "store.lock"] { _ = unsafe unlink("\(folder)/\(name)") }
+    _ = unsafe rmdir(folder)
+  }
+
+  func open() throws -> SQLiteStore { try SQLiteStore(path: file) }
+
+  /// Holds what `body` writes, and is closed.
+  static func filled(_ body: (SQLiteStore) async throws -> Void = Embedded.fill) async throws -> Embedded {
+    let embedded = try Embedded()
+    let store = try embedded.open()
+    try await body(store)
+    await store.close()
+    return embedded
+  }
+
+  func move(to place: Place, tell: @escaping (MoveStep) -> Void = { _ in }) throws(MoveError) -> Move {
+    try Move(from: file, to: place.conninfo, tell: tell)
+  }
+
+  /// The bytes of the file itself.
+  func bytes() -> [UInt8] {
+    let descriptor = unsafe Glibc.open(file, O_RDONLY)
+    defer { _ = Glibc.close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: Int(lseek(descriptor, 0, SEEK_END)))
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+    return count == bytes.count ? bytes : []
+  }
+
+  // MARK: Every kind of record, with all set that it can hold, with as little as it may, and with odd texts
+
+  static func fill(_ store: SQLiteStore) async throws {
+    for id in accountIDs where id != "full" { try await put(store, .insertAccount(bare(id))) }
+    try await put(store, .insertAccount(full()), .touchAccount(id: "full", version: 1, lastSignInAt: noon))
+    try await put(store, .insertAccount(bare("gone")))
+    try await put(
+      store, .closeAccount(
+        ClosedAccountRecord(id: "gone", survivorID: "a", movedProviderIDs: ["google.com", "x.com"], closedAt: noon),
+        version: 1))
+    try await fillCredentials(store)
+    try await fillSessions(store)
+    try await fillPendings(store)
+    try await fillRecords(store)
+    try await fillEvents(store)
+  }
+
+  private static func fillCredentials(_ store: SQLiteStore) async throws {
+    for (index, id) in ["full", "a", "ä", "full"].enumerated() {
+      let assertion = Assertion(
+        identity: IdentityKey(providerID: "oidc.\(index)", subject: "\(odd)\(index)"),
+        email: index == 1 ? nil : "p@example.com", tier: TrustTier(rawValue: index % 3) ?? .verified,
+        displayName: odd, photoURL: index == 1 ? "" : "https://example.com/", username: "ann")
+      try await put(
+        store, .insertIdentity(IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index)))),
+        .rememberUnlink(UnlinkRecord(accountID: id, key: IdentityKey(providerID: "x", subject: odd), at: noon)))
+    }
+    try await put(
+      store, .insertFactor(FactorRecord(id: "t", accountID: "full", kind: .totp, enrolledAt: noon)),
+      .insertFactor(
+        FactorRecord(
+          id: "p", accountID: "full", kind: .phone, displayName: odd, phoneNumber: "+491511",
+          sealedSecret: [0, 255, 10], enrolledAt: at(1))))
+  }
+
+  private static func fillSessions(_ store: SQLiteStore) async throws {
+    for (index, id) in ["open", "closed", "rotated"].enumerated() {
+      var session = SessionRecord(
+        id: id, accountID: "full", caller: CallerName("shop"), refreshDigest: digest(index), authTime: noon,
+        signInProviderID: "password", methods: index == 0 ? [] : ["pwd", "otp"], audience: odd, createdAt: noon,
+        idleExpiresAt: at(86_400_000 * Int64(index)), expiresAt: at(86_400_000 * 90))
+      if index > 0 {
+        (session.secondFactor, session.secondFactorID, session.claimsJSON) = ("totp", "t", #"{"plan":"gold"}"#)
+        (session.ipAddress, session.userAgent, session.deviceID) = ("192.0.2.1", odd, "device")
+      }
+      try await put(store, .insertSession(session))
+    }
+    try await put(
+      store, .closeSession(id: "closed", at: at(5), reason: "signed_out"),
+      .rotateSession(id: "rotated", from: digest(2), to: digest(3), at: at(6), idleExpiresAt: at(86_400_000 * 9)))
+  }
+
+  private static func fillPendings(_ store: SQLiteStore) async throws {
+    for (index, accountID) in ["full", "full", "", "a", "a"].enumerated() {
+      let pending = PendingRecord(
+        digest: digest(index), purpose: index == 2 ? .flow : .link,
+        identity: IdentityKey(providerID: "oidc.corp", subject: "s\(index)"), email: index == 2 ? nil : "a@b.c",
+        tier: index == 3 ? .unverified : .verified, accountID: accountID, caller: CallerName(index == 0 ? odd : "shop"),
+        binding: index == 1 ? nil : digest(9), attemptID: "attempt", sealed: index == 2 ? [] : [0, 1, 255],
+        createdAt: noon, expiresAt: at(1_000), attemptsLeft: 2)
+      let limits = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)
+      try await put(store, .insertPending(pending, limits: limits))
+    }
+    try await put(store, .completePending(digest(1), version: 1, at: noon, accountID: "full", sessionID: "open"))
+    for id in ["waiting", "buried"] {
+      let delivery = DeliveryRecord(
+        id: id, channel: .textMessage, kind: "code", sealed: [1, 0, 2], createdAt: noon, expiresAt: at(1_000))
+      try await put(store, .enqueueDelivery(delivery, queueMax: 9))
+    }
+    try await put(store, .buryDelivery(id: "buried", at: at(1), reason: odd, keptUntil: at(2)))
+  }
+
+  private static func fillRecords(_ store: SQLiteStore) async throws {
+    for index in 0..<2 {
+      let record = IdempotencyRecord(
+        key: digest(index), request: digest(7), outcome: "session", accountID: "a", sessionID: index == 0 ? nil : "s",
+        createdAt: noon, expiresAt: at(1_000))
+      try await put(store, .insertIdempotency(record), .spendToken(digest(index), expiresAt: at(1_000)))
+    }
+    for id in ["old", "new"] {
+      try await put(
+        store, .insertSigningKey(
+          SigningKeyRecord(
+            keyID: id, algorithm: "ES256", sealedPrivateKey: [9, 0, 9], publishedAt: noon, activeFrom: at(1))))
+    }
+    try await put(store, .retireSigningKey(keyID: "old", at: at(2)))
+    try await put(store, .keepImportKey(ImportKeyRecord(id: "key", sealedKey: [3, 2, 1], createdAt: noon)))
+    let (strict, wide) = (ThrottleRule(1, inMillis: 60_000), ThrottleRule(5, inMillis: 60_000))
+    for (index, rule) in [strict, wide].enumerated() {
+      let count = ThrottleCount(
+        key: digest(index), kind: .signUpsPerNetwork, rule: rule, at: noon, refusesBlocked: false)
+      try await put(store, .countThrottle(count))
+    }
+  }
+
+  /// Of five the first two are swept, so that their positions begin later than a new count would.
+  private static func fillEvents(_ store: SQLiteStore) async throws {
+    for index in 0..<5 {
+      try await put(store, .appendAudit(event("e\(index)", at: at(Int64(index)))))
+    }
+    let swept = try await store.sweep(at: Timestamp(millis: 0), rowsMax: 10, auditedBefore: at(2))
+    guard swept == 2 else { throw StoreError.corrupt("\(swept) rows were swept") }
+  }
+
+  static func event(_ id: String, at moment: Timestamp = noon) -> AuditRecord {
+    AuditRecord(
+      id: id, at: moment, accountID: "full", event: "LINKED", caller: CallerName("shop"), detailsJSON: #"{"a":"\\"}"#)
+  }
+
+  static func bare(_ id: String) -> AccountRecord {
+    var account = AccountRecord(id: id, createdAt: noon)
+    account.anonymous = id == "a"
+    return account
+  }
+
+  private static func full() -> AccountRecord {
+    var account = AccountRecord(id: "full", createdAt: noon)
+    (account.email, account.emailProof, account.emailProofProviderID) = ("f@example.com", .assertion, "google.com")
+    (account.emailSource, account.phoneNumber, account.displayName) = ("password", "+49151", odd)
+    (account.photoURL, account.customClaimsJSON) = ("https://example.com/f.png", #"{"role":"admin"}"#)
+    (account.passwordHash, account.passwordSetAt) = ("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA", at(1))
+    (account.emailLink, account.customToken, account.disabled, account.madeByAdministrator) = (true, true, true, true)
+    (account.tokensValidAfter, account.emailProvedAt, account.phoneNumberSetAt) = (at(-1), at(2), at(3))
+    return account
+  }
+
+  static func at(_ millis: Int64) -> Timestamp { noon.adding(millis: millis) }
+
+  static func digest(_ number: Int) -> Digest { Digest((0..<32).map { UInt8(truncatingIfNeeded: number * 97 + $0) }) }
+
+  static func put(_ store: some Store, _ writes: Write...) async throws {
+    let outcome = try await store.commit(Change(writes), fate: Fate())
+    guard outcome == .committed else { throw StoreError.corrupt("\(outcome) of \(writes)") }
+  }
+
+  // MARK: Whatever a store can be asked of them
+
+  static var queries: [Query] {
+    let byAccount = (accountIDs + ["gone"]).map { id in query { $0.accountID = id } }
+    let bySession = ["open", "closed", "rotated"].map { id in query { $0.sessionID = id } }
+    let byDigest = (0..<5).map { index in
+      query {
+        ($0.pending, $0.idempotency, $0.spentToken) = (digest(index), digest(index), digest(index))
+        $0.throttles = [digest(index)]
+      }
+    }
+    return byAccount + bySession + byDigest + [
+      query { ($0.email, $0.waysIn, $0.deviceID) = ("f@example.com", "f@example.com", "device") },
+      query { ($0.waysIn, $0.includesLinkedEmail) = ("p@example.com", true) },
+      query { $0.phoneNumber = "+49151" },
+      query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },
+      query { ($0.signingKeys, $0.importKeyID) = (true, "key") },
+      query { $0.deliveries = DueDeliveries(at: at(10), rowsMax: 9) },
+      query { $0.openSessions = OpenSessionsQuery(accountID: "full", at: at(7), most: 9) },
+      query { $0.idleAnonymous = IdleQuery(before: at(10), accountsMax: 9) },
+      query { $0.page = PageOrder(afterID: nil, accountsMax: 100) },
+      query { $0.events = EventRange(after: 0, rowsMax: 100) },
+    ]
+  }
+
+  static func query(_ fill: (inout Query) -> Void) -> Query {
+    var query = Query()
+    fill(&query)
+    return query
+  }
+}
