@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import databases
 import grpc
 import pytest
 from clients import Client, anonymous, fresh_email, password, session
@@ -21,6 +22,8 @@ from failures import Refusal, expect_failure, read
 from grpc import StatusCode
 from latchkey.v1 import admin_service_pb2 as administration
 from processes import LATCHKEYD, Server, Simulator
+
+pytestmark = pytest.mark.skipif(databases.ON_POSTGRES, reason="a database is backed up by its own tools")
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
 Serve = Callable[..., Server]

@@ -106,6 +106,14 @@ def test_connections_that_are_ended_cost_no_call(
         assert client.refresh(made.refresh_token).session_id == made.session_id
 
 
+def test_a_backup_is_left_to_the_tools_of_the_database(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    admin = connect(serve(store={"backup_folder": "copies"}), key="admin")
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "BACKUP_NOT_SUPPORTED") as refusal:
+        admin.backup()
+    assert "pg_dump" in refusal.text
+
+
 def until(holds: Callable[[], bool], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not holds():

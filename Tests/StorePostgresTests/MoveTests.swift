@@ -72,8 +72,12 @@ import Testing
 
   @Test func `a large table is moved in portions`() async throws {
     let embedded = try await Embedded.filled { store async throws in
-      for hundred in 0..<200 {
-        let events = (0..<100).map { Write.appendAudit(Embedded.event("e\(hundred * 100 + $0)")) }
+      for hundred in 0..<20 {
+        let events = (0..<100).map { index in
+          var event = Embedded.event("e\(hundred * 100 + index)")
+          event.detailsJSON = String(repeating: "é\(index)", count: 400)
+          return Write.appendAudit(event)
+        }
         #expect(try await store.commit(Change(events), fate: Fate()) == .committed)
       }
     }
@@ -82,9 +86,9 @@ import Testing
     let moved = try embedded.move(to: place) { step in
       if case .copying("audit", let rows) = step { counts.append(rows) }
     }.run()
-    #expect(counts.count > 5 && counts == counts.sorted() && counts.last == 20_000)
-    #expect(moved.tables.last?.target.rows == 20_000)
-    #expect(try place.text("SELECT last FROM audit_position") == "20000")
+    #expect(counts.count > 5 && counts == counts.sorted() && counts.last == 2_000)
+    #expect(moved.tables.last?.target.rows == 2_000)
+    #expect(try place.text("SELECT last FROM audit_position") == "2000")
   }
 
   @Test func `a character that PostgreSQL cannot keep takes the form that it has in every write`() async throws {

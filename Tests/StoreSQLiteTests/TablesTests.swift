@@ -97,7 +97,8 @@ import Testing
       let rows = try SQLiteTables(path: folder.file).rows(of: .accounts)
       while let portion = try rows.next() {
         count += portion.count
-        #expect(portion.bytes.split(separator: 0).contains { $0.elementsEqual("in the log".utf8) })
+        // Behind the last byte of its length.
+        #expect(portion.bytes.split(separator: 0).contains { $0.dropFirst().elementsEqual("in the log".utf8) })
       }
     }
     #expect(count == 2)
