@@ -1,5 +1,5 @@
 package enum Hexadecimal {
-  private static let digits = Array("0123456789abcdef".utf8)
+  package static let digits = Array("0123456789abcdef".utf8)
 
   /// In lower case, as digests are written.
   package static func encode(_ bytes: [UInt8]) -> [UInt8] {

@@ -158,14 +158,18 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   @Test(arguments: [(0, 5), (1, 1), (3, 3), (5, 5), (6, 5)])
   func `the oldest go that are too many, and nothing else does`(keptMax: Int, left: Int) async throws {
     try await withFolder { folder in
-      for name in ["notes.txt", "latchkey-notes", "other.db"] { try write("mine", to: "\(folder)/\(name)") }
+      let others = [
+        "latchkey-00000000T000000.000Z-0000000g.db", "latchkey-00000000T000000.000Z-00000000.db.copy",
+        "latchkey-8443.db", "latchkey-8443.db.draft", "latchkey-notes", "notes.txt", "other.db",
+      ]
+      for name in others { try write("mine", to: "\(folder)/\(name)") }
       let desk = try desk(CopiedStore(), folder, keptMax: keptMax)
       var made: [String] = []
       for day in 0..<5 {
         let at = moment.adding(millis: Int64(day) * 86_400_000)
         made.append(try await desk.make(at: at, fate: Fate()) { _ in }.fileName)
       }
-      #expect(try files(folder) == made.suffix(left) + ["latchkey-notes", "notes.txt", "other.db"])
+      #expect(try files(folder) == (made.suffix(left) + others).sorted())
     }
   }
 

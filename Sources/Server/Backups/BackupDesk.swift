@@ -42,6 +42,7 @@ final class BackupDesk: Backups {
       let record = BackupRecord(fileName: name, byteCount: byteCount, sha256: sha256, copy: copy, createdAt: now)
       try await remember(record)
       try await work { try folder.publish(name) }
+      await makeRoom(beside: name)
       let took = monotonicMillis() - begun
       log.info("backup made", ["file": name, "bytes": "\(byteCount)", "took_millis": "\(took)"])
       return record
@@ -50,6 +51,15 @@ final class BackupDesk: Backups {
       let failure = BackupDesk.failure(error, isCancelled: fate.isCancelled)
       log.error("no backup was made", ["why": "\(failure)"])
       throw failure
+    }
+  }
+
+  /// A backup is one, also where an older one cannot be removed.
+  private func makeRoom(beside name: String) async {
+    do {
+      try await work { [folder] in try folder.makeRoom(beside: name) }
+    } catch {
+      log.error("older backups stay", ["why": "\(error)"])
     }
   }
 

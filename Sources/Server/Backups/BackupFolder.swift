@@ -7,6 +7,8 @@ internal import Store
 /// blocks.
 final class BackupFolder: Sendable {
   private static let prefix = "latchkey-"
+  /// The time, as RFC 3339 has it without its hyphens and colons, and what is random; 0 is any digit, f one of sixteen.
+  private static let form = "00000000T000000.000Z-ffffffff"
   private static let suffix = ".db"
   /// Behind the name of a copy that is no backup yet. SQLite's files beside it begin alike.
   private static let draft = ".draft"
@@ -48,12 +50,20 @@ final class BackupFolder: Sendable {
     return (byteCount, Digest(digest.value()))
   }
 
-  /// The draft is a backup from now on, and the oldest go that are too many.
+  /// The draft is a backup from now on, or nothing.
   func publish(_ name: String) throws {
     try folder.rename(name + BackupFolder.draft, to: name)
-    try folder.sync()
+    do {
+      try folder.sync()
+    } catch {
+      folder.remove(name)
+      throw error
+    }
+  }
+
+  /// The oldest go that are too many; this one stays, whatever the clock says of the others.
+  func makeRoom(beside name: String) throws {
     guard keptMax > 0 else { return }
-    // The new one stays, whatever the clock says of the others.
     let others = try folder.names().filter { BackupFolder.isBackup($0) && $0 != name }
     for old in others.prefix(max(0, others.count + 1 - keptMax)) { folder.remove(old) }
   }
@@ -64,9 +74,23 @@ final class BackupFolder: Sendable {
     for file in left where file.hasPrefix(name + BackupFolder.draft) { folder.remove(file) }
   }
 
-  private static func isBackup(_ name: String) -> Bool { name.hasPrefix(prefix) && name.hasSuffix(suffix) }
+  /// Exactly of our form: the folder may be one with a database in it that is called much alike.
+  private static func isBackup(_ name: some StringProtocol) -> Bool {
+    let length = prefix.utf8.count + form.utf8.count
+    guard name.hasPrefix(prefix), name.hasSuffix(suffix), name.utf8.count == length + suffix.utf8.count else {
+      return false
+    }
+    return zip(name.utf8.dropFirst(prefix.utf8.count), form.utf8).allSatisfy { byte, sign in
+      switch sign {
+      case UInt8(ascii: "0"): UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+      case UInt8(ascii: "f"): Hexadecimal.digits.contains(byte)
+      default: byte == sign
+      }
+    }
+  }
 
   private static func isDraft(_ name: String) -> Bool {
-    name.hasPrefix(prefix) && name.contains(suffix + draft)
+    let length = prefix.count + form.count + suffix.count
+    return isBackup(name.prefix(length)) && name.dropFirst(length).hasPrefix(draft)
   }
 }
