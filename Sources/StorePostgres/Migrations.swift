@@ -7,7 +7,7 @@ enum Migrations {
   static let steps = [accounts + credentials + sessions + pendings + deliveries + records + audit + changes]
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
-  private static let collisions = ["23505", "42P07", "42P06", "40001", "40P01", "55P03"]
+  private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", "55P03"]
   private static let attemptsMax = 50
 
   /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for

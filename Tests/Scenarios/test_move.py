@@ -57,42 +57,46 @@ def counted(conninfo: str, table: str) -> int:
 
 def test_who_signed_up_before_a_move_signs_in_after_it(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, conninfo: str) -> None:
-    old = serve()
-    before = connect(old)
+    server = serve()
+    before = connect(server)
     email = fresh_email()
     made = before.create(email)
     exists = conflict(before.sign_in(assertion(simulator, "oidc.corp", email=email)))
     others = [before.create(fresh_email()) for _ in range(20)]
-    told = connect(old, key="admin").watch("")
+    told = connect(server, key="admin").watch("")
     cursor = next(response.cursor for response in told if response.event.account_id == made.account.account_id)
     told.cancel()
-    assert moved(old.database, conninfo, USAGE)["error"]["option"] == "--from", "the server is running"
-    old.stop()
-    held = old.database.read_bytes()
+    file, in_file = server.database, server.settings["store"]
+    assert moved(file, conninfo, USAGE)["error"]["option"] == "--from", "the server is running"
+    server.stop()
+    held = file.read_bytes()
 
-    report = moved(old.database, conninfo)
+    report = moved(file, conninfo)
     assert report["outcome"] == "moved" and all(table["same"] for table in report["tables"])
     rows = {table["name"]: table["to"]["rows"] for table in report["tables"]}
     assert rows["accounts"] == 21 and rows["sessions"] == 21 and rows["pendings"] == 1
-    assert old.database.read_bytes() == held
-    assert "holds rows already" in moved(old.database, conninfo, REFUSED)["error"]["message"]
+    assert file.read_bytes() == held
+    assert "holds rows already" in moved(file, conninfo, REFUSED)["error"]["message"]
 
-    new = serve(store={"postgres": {"conninfo": conninfo}})
-    after = connect(new)
+    server.settings["store"] = {"postgres": {"conninfo": conninfo}}
+    server.launch()
+    after = connect(server)
     assert after.verify(made.id_token).account_id == made.account.account_id
     assert after.refresh(made.refresh_token).session_id == made.session_id
     linked = session(after.sign_in(password(email), pending_token=exists.pending_token))
     assert provider_ids(linked.account) == {"password", "oidc.corp"}
     # Whoever watched goes on where he was.
-    stream = connect(new, key="admin").watch(cursor)
+    stream = connect(server, key="admin").watch(cursor)
     following = [next(response for response in stream if response.HasField("event")) for _ in range(21)]
     stream.cancel()
     accounts = [each.event.account_id for each in following if each.event.type == "ACCOUNT_CREATED"]
     assert accounts == [other.account.account_id for other in others]
 
     # The way back: the file serves what it held.
-    old.launch()
-    assert session(connect(old).sign_in(password(email))).account.account_id == made.account.account_id
+    server.stop()
+    server.settings["store"] = in_file
+    server.launch()
+    assert session(connect(server).sign_in(password(email))).account.account_id == made.account.account_id
 
 
 def test_a_move_that_is_killed_leaves_nothing_and_can_be_made_again(

@@ -107,6 +107,8 @@ import Testing
     let place = try Place()
     let notes = CountNotes()
     let store = try place.open(observer: notes) { $0.countingMillis = 3_600_000 }
+    // Everything is counted once at the opening.
+    for _ in 0..<300 where notes.counts.withLock({ $0.count }) < 2 { try await Task.sleep(nanoseconds: 10_000_000) }
     let at = Timestamp(millis: 0)
     let digest = Digest([UInt8](repeating: 1, count: 32))
     let pending = PendingRecord(

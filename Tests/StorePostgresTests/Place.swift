@@ -58,11 +58,11 @@ final class Place: Sendable {
     try session.execute(sql)
   }
 
-  /// Until the query, asked outside of the place, says `t`.
-  static func wait(until query: String) async throws {
+  /// Until the query, asked outside of the place, says `t`; looks every ten milliseconds.
+  static func wait(until query: String, times: Int = 500) async throws {
     let session = try MadeConnection.connect(Options(conninfo: server))
     defer { session.abandon() }
-    for _ in 0..<500 {
+    for _ in 0..<times {
       if try session.text(query) == "t" { return }
       try await Task.sleep(nanoseconds: 10_000_000)
     }
