@@ -58,7 +58,8 @@ class Service:
         session = Session(call.key, account.name, provider)
         if answer is None:
             if call.key not in self.repeated:
-                return [state]
+                # What completed a handle is given out again to whoever brings that.
+                return [state.put(session) if call.handle else state]
             return [replace(state.put(session), records=state.records | {(call.key, session.name, is_new)})]
         if answer.outcome != "session" or answer.is_new != is_new:
             return []

@@ -35,12 +35,12 @@ def test_one_order_explains_what_callers_are_told_through_kills_and_cut_connecti
 @pytest.mark.timeout(300)
 def test_one_order_explains_what_two_replicas_say_whatever_befalls_them_and_their_database(tmp_path: Path) -> None:
     try:
-        result = Run(tmp_path, secrets.randbelow(1 << 32), "postgres", ["kill", "terminate", "pause", "crash"]).run(20)
+        result = Run(tmp_path, secrets.randbelow(1 << 32), "postgres", ["kill", "terminate", "pause", "crash"]).run(10)
     except Unavailable as reason:
         pytest.skip(str(reason))
     print(result)
     assert result.is_good, "\n".join([str(result), *result.violations])
-    assert result.histories == 20 and result.faults["kill"] > 1 and result.faults["terminate"] > 1
+    assert result.histories == 10 and result.calls > 500
 
 
 # What a broken server would do, by a layer before the real one: each must be found in a few histories.

@@ -64,8 +64,8 @@ extension SignIn {
     }
   }
 
-  /// nil: the password has to be checked again. The row says whose identity and address matter; what is fixed about it
-  /// is sealed, so that only its state is looked at again in each round.
+  /// nil: the credential has to be looked at again. The row says whose identity and address matter; what is fixed
+  /// about it is sealed, so that only its state is looked at again in each round.
   private func complete(_ way: ProvedWayIn, _ begun: Attempt, _ facts: Facts) async throws -> SignInAnswer? {
     let (call, now) = (begun.call, environment.clock.now())
     let opened = try environment.openPending(facts.pending, purpose: .link, call: call, now: now)
@@ -112,7 +112,7 @@ extension SignIn {
       if let refused = decision.resolve(to: owner) { return step(refused, attempt, now) }
       // What a second factor may have guarded is not told again to who has only the first.
       if owner.hasSecondFactor { return .refuse(.rowWasUsed) }
-      return .answer(.completed(sessionID: sessionID))
+      return .answer(.completed(sessionID: sessionID, version: owner.account.version))
     case .held(let row, let held):
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }
