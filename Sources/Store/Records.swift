@@ -163,6 +163,19 @@ package struct SessionRecord: Hashable, Sendable {
   package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
 }
 
+// How a backend keeps it.
+extension SessionRecord {
+  /// When it is over whatever the reason: closed, idle or at its absolute end.
+  package var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
+
+  /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
+  package var methodLines: String { methods.map { $0 + "\n" }.joined() }
+
+  package static func methods(fromLines lines: String) -> [String] {
+    lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+  }
+}
+
 /// What is left of an account that was removed: its id, which is never given again, and where a merge closed it, who
 /// has what it had.
 package struct ClosedAccountRecord: Hashable, Sendable {

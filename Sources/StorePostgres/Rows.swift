@@ -153,16 +153,6 @@ extension SessionRecord {
     claimsJSON = row.text()
     secondFactorID = row.optionalText()
   }
-
-  /// When it is over whatever the reason: closed, idle or at its absolute end.
-  var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
-
-  /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
-  var methodLines: String { methods.map { $0 + "\n" }.joined() }
-
-  private static func methods(fromLines lines: String) -> [String] {
-    lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
-  }
 }
 
 extension PendingRecord {

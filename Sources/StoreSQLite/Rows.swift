@@ -120,15 +120,6 @@ extension SessionRecord {
     claimsJSON = row.text()
     secondFactorID = row.optionalText()
   }
-
-  var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
-
-  /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
-  var methodLines: String { methods.map { $0 + "\n" }.joined() }
-
-  private static func methods(fromLines lines: String) -> [String] {
-    lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
-  }
 }
 
 extension PendingRecord {

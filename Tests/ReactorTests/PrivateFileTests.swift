@@ -4,19 +4,6 @@ import Testing
 
 @testable import Reactor
 
-/// A folder of its own for one test.
-private func withFolder(_ body: (String) throws -> Void) throws {
-  let template = Array("/tmp/latchkey-private.XXXXXX".utf8CString)
-  let folder = unsafe template.withUnsafeBufferPointer { unsafe String(cString: mkdtemp(strdup($0.baseAddress!))) }
-  try body(folder)
-}
-
-private func mode(_ path: String) -> mode_t {
-  var entry = stat()
-  unsafe stat(path, &entry)
-  return entry.st_mode & 0o7777
-}
-
 @Test func `a private file and its folders are for their owner alone, whatever the umask`() throws {
   try withFolder { folder in
     let before = umask(0)

@@ -4,20 +4,8 @@ import Testing
 
 @testable import Reactor
 
-private func withPlace(_ body: (String) throws -> Void) throws {
-  let template = Array("/tmp/latchkey-folder.XXXXXX".utf8CString)
-  let folder = unsafe template.withUnsafeBufferPointer { unsafe String(cString: mkdtemp(strdup($0.baseAddress!))) }
-  try body(folder)
-}
-
-private func mode(_ path: String) -> mode_t {
-  var entry = stat()
-  unsafe stat(path, &entry)
-  return entry.st_mode & 0o7777
-}
-
 @Test func `a private folder is made, held by one owner, and free again after it`() throws {
-  try withPlace { place in
+  try withFolder { place in
     var folder: PrivateFolder? = try PrivateFolder(place + "/a/b")
     #expect(mode(place + "/a/b") == 0o700)
     #expect(throws: PrivateFolder.Held(path: place + "/a/b")) { try PrivateFolder(place + "/a/b") }
@@ -29,7 +17,7 @@ private func mode(_ path: String) -> mode_t {
 }
 
 @Test func `the files of a private folder are made, listed, renamed, synced and removed by name`() throws {
-  try withPlace { place in
+  try withFolder { place in
     let folder = try PrivateFolder(place)
     #expect(try folder.names() == [])
     try folder.create("b")
