@@ -1,3 +1,4 @@
+import Encodings
 package import Store
 
 /// The security-relevant changes that leave a row behind, written in the transaction of the change itself.
@@ -68,28 +69,34 @@ extension Environment {
 /// The little JSON that audit rows need: one flat object of strings, its names in order.
 enum AuditJSON {
   static func object(_ details: [String: String]) -> String {
-    let members = details.sorted { $0.key < $1.key }.map { "\(string($0.key)):\(string($0.value))" }
-    return "{" + members.joined(separator: ",") + "}"
+    var text: [UInt8] = [UInt8(ascii: "{")]
+    text.reserveCapacity(64 * details.count + 2)
+    for (name, value) in details.sorted(by: { $0.key < $1.key }) {
+      if text.count > 1 { text.append(UInt8(ascii: ",")) }
+      append(string: name, to: &text)
+      text.append(UInt8(ascii: ":"))
+      append(string: value, to: &text)
+    }
+    text.append(UInt8(ascii: "}"))
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// RFC 8259 section 7: quotation mark, reverse solidus and control characters are escaped.
-  private static func string(_ text: String) -> String {
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-      return "\"\(text)\""
+  private static func append(string: String, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "\""))
+    if string.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+      text += string.utf8
+    } else {
+      for byte in string.utf8 { append(escaped: byte, to: &text) }
     }
-    var escaped = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\":
-        escaped += "\\"
-        escaped.unicodeScalars.append(scalar)
-      case _ where scalar.value < 0x20:
-        let hex = String(scalar.value, radix: 16)
-        escaped += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-      default:
-        escaped.unicodeScalars.append(scalar)
-      }
+    text.append(UInt8(ascii: "\""))
+  }
+
+  private static func append(escaped byte: UInt8, to text: inout [UInt8]) {
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
+    case ..<0x20: text += Array("\\u00".utf8) + Hexadecimal.encode([byte])
+    default: text.append(byte)
     }
-    return escaped + "\""
   }
 }

@@ -83,9 +83,23 @@ struct DigestTests {
     }
   }
 
-  @Test func `Random bytes have the asked length and do not repeat`() {
+  /// They are drawn ahead by each thread, 512 at a time, and what is longer than a quarter of that is drawn by itself.
+  @Test func `Random bytes have the asked length, and are handed out once, however many are asked for`() async {
     #expect(Random.bytes(0).isEmpty)
-    #expect(Set((0..<1_000).map { _ in Random.bytes(16) }).count == 1_000)
+    let lengths = [16, 1, 32, 127, 128, 129, 48, 511, 512, 513, 28]
+    let windows = await withTaskGroup(of: [[UInt8]].self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          (0..<220).flatMap { turn in
+            let bytes = Random.bytes(lengths[turn % lengths.count])
+            #expect(bytes.count == lengths[turn % lengths.count])
+            return (0..<max(0, bytes.count - 7)).map { Array(bytes[$0..<($0 + 8)]) }
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(Set(windows).count == windows.count)
   }
 }
 

@@ -14,8 +14,8 @@ package enum EmailTrust: Hashable, Sendable {
 
   /// `email` is normalised. Without the provider's own word that it checked the address, nothing raises the tier.
   func tier(of email: String, _ evidence: EmailEvidence) -> TrustTier {
-    guard let at = email.lastIndex(of: "@") else { return .unverified }
-    let domain = String(email[email.index(after: at)...])
+    guard let at = email.utf8.lastIndex(of: UInt8(ascii: "@")) else { return .unverified }
+    let domain = String(email[email.utf8.index(after: at)...])
     switch self {
     case .google:
       guard evidence.emailVerified else { return .unverified }
