@@ -14,6 +14,7 @@ import callers
 import pytest
 from calls import Service
 from histories import Run, explain, service
+from kept import keep, read
 from linear import Operation, Search, check, parts, shorten
 from model import Answer, Call
 from postgres import Unavailable
@@ -314,3 +315,9 @@ def test_a_link_may_miss_an_address_that_is_taken_meanwhile_and_no_other() -> No
         history = begun().add(3, 4, create("d", "y@e"), session(3, "v", "b", "y@e", is_new=True))
         history.add(5, 6, looking, Answer("conflict", handle="h")).add(called, 8, linking, linked)
         assert history.holds() is holds
+
+
+def test_a_history_is_kept_whole(tmp_path: Path) -> None:
+    history = begun().add(2, 3, GET, seen("password", CORP)).add(4, 5, create("d"), None).operations
+    keep(tmp_path / "history.jsonl", history)
+    assert read(tmp_path / "history.jsonl") == history
