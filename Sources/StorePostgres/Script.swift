@@ -41,11 +41,11 @@ final class Script {
   // MARK: Locks
 
   private func lock(_ change: Change) {
-    let accounts = change.writes.compactMap(\.lockedAccountID)
+    let accounts = Set(change.writes.compactMap(\.lockedAccountID) + change.writes.compactMap(\.sessionsAccountID))
     // A single account that is locked by the first write needs no lock before it.
-    if Set(accounts).count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
+    if accounts.count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
       let made = change.writes.compactMap(\.madeAccountID)
-      for id in Set(accounts).subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
+      for id in accounts.subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
     }
     if change.writes.contains(where: \.changesPendings) { add(.lockPendings) }
   }
@@ -118,6 +118,16 @@ extension Write {
     case .insertIdentity(let identity): identity.accountID
     case .insertFactor(let factor): factor.accountID
     case .rememberUnlink(let unlink): unlink.accountID
+    default: nil
+    }
+  }
+
+  /// The account of which sessions come, or all are ended. One after the other: a statement that ends them and waits
+  /// for one does not see those that have come meanwhile, on behalf of it even.
+  fileprivate var sessionsAccountID: String? {
+    switch self {
+    case .insertSession(let session): session.accountID
+    case .closeSessions(let accountID, _, _, _), .closeSessionsOf(let accountID, _, _, _, _): accountID
     default: nil
     }
   }
