@@ -12,6 +12,7 @@ extension Script {
     case .guardAccount(let id, let version): add(.guardAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .touchAccount(let id, let version, let at):
       add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
+    case .confirmAccount(let id, let version): add(.confirmAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .closeAccount(let closed, let version): close(closed, version)
     case .guardIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session: whoever is before this one is seen by the guard.
@@ -110,6 +111,8 @@ extension Statement {
     "guard_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
   static let touchAccount = guarding(
     "touch_account", "UPDATE accounts SET last_sign_in_at = $3 WHERE id = $1 AND version = $2 RETURNING 1")
+  static let confirmAccount = guarding(
+    "confirm_account", "SELECT 1 FROM accounts WHERE id = $1 AND version = $2 FOR SHARE")
   static let deleteAccount = guarding(
     "delete_account", "DELETE FROM accounts WHERE id = $1 AND version = $2 RETURNING 1")
   static let deleteIdentities = Statement("delete_identities", "DELETE FROM identities WHERE account_id = $1")
@@ -171,7 +174,8 @@ extension Statement {
     "delete_factor", "DELETE FROM factors WHERE account_id = $1 AND id = $2 RETURNING 1")
 
   static let ofAccounts = [
-    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, deleteAccount, deleteIdentities,
+    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, confirmAccount, deleteAccount,
+    deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,
     deleteFactor, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,

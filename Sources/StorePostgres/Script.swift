@@ -54,7 +54,8 @@ final class Script {
 
   private func add(_ write: Write) {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .closeAccount, .guardIdle, .noteIdle:
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .closeAccount,
+      .guardIdle, .noteIdle:
       addAccountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor:
@@ -113,7 +114,7 @@ extension Write {
   fileprivate var lockedAccountID: String? {
     switch self {
     case .updateAccount(let account): account.id
-    case .guardAccount(let id, _), .touchAccount(let id, _, _), .guardIdle(let id, _): id
+    case .guardAccount(let id, _), .touchAccount(let id, _, _), .confirmAccount(let id, _), .guardIdle(let id, _): id
     case .closeAccount(let closed, _): closed.id
     case .insertIdentity(let identity): identity.accountID
     case .insertFactor(let factor): factor.accountID

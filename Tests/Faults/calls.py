@@ -152,10 +152,7 @@ class Service:
         return self.open(state.put(account), account, call.provider, call, answer, is_new=True)
 
     def complete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """A password with a handle: signs in and links, in one. That a handle was completed is looked up before the
-        session that did it: where that one ends in between, the handle is used, whatever else became of its account."""
-        if answer and answer.reason == USED and state.is_used(call.handle):
-            return [state]
+        """A password with a handle: signs in and links, in one."""
         held, owner = state.pending(call.handle), state.owner(call.email)
         if held is None:
             return refused(state, answer, MISMATCH)
@@ -208,12 +205,9 @@ class Service:
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L10."""
-        if answer and answer.reason == USED and state.is_used(call.handle):
-            return [state]
         session, held = state.session(call.session), state.pending(call.handle)
         if session is None:
-            # The handle is looked for after the session: both may have gone in between, with their account.
-            return refused(state, answer, *ENDED, *([] if held else [MISMATCH]))
+            return refused(state, answer, *ENDED)
         if held is None or held.account != session.account:
             return refused(state, answer, MISMATCH)
         if held.completed:

@@ -133,8 +133,6 @@ class Accounts:
     sessions: frozenset[Session] = frozenset()
     pendings: frozenset[Pending] = frozenset()
     records: frozenset[tuple[str, str, bool]] = frozenset()
-    # Handles that were completed, and went with their account.
-    used: frozenset[str] = frozenset()
     # Ids and tokens that were given out, none of which may be given out again.
     given: frozenset[str] = frozenset()
 
@@ -174,15 +172,8 @@ class Accounts:
 
     def remove(self, account: Account) -> Accounts:
         gone = frozenset(each for each in self.pendings if each.account == account.name)
-        used = frozenset(each.handle for each in gone if each.completed)
         return replace(self.close(self.sessions_of(account)), accounts=self.accounts - {account},
-                       pendings=self.pendings - gone, used=self.used | used)
-
-    def is_used(self, handle: str) -> bool:
-        """Whether it was completed, by a session that is over."""
-        held = self.pending(handle)
-        is_open = held and any(each.name == held.completed for each in self.sessions)
-        return handle in self.used or bool(held and held.completed and not is_open)
+                       pendings=self.pendings - gone)
 
     def give(self, *drawn: str) -> Accounts | None:
         """None: one of these was given out before."""

@@ -103,6 +103,13 @@ extension Promise {
       try bench.equal(try await bench.commit(.touchAccount(id: "bob", version: 1, lastSignInAt: Bench.noon)), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
+    Promise("a confirmation raises nothing, and is stale where the account has changed or is gone") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.confirmAccount(id: "ann", version: 1))
+      try bench.equal(try await bench.loadAccount("ann")?.account, bench.account("ann"))
+      try bench.equal(try await bench.commit(.confirmAccount(id: "ann", version: 2)), .stale)
+      try bench.equal(try await bench.commit(.confirmAccount(id: "bob", version: 1)), .stale)
+    },
     Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
       try await fill(bench, "ann", 1)
       try await fill(bench, "bob", 2)
