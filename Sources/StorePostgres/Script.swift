@@ -13,11 +13,13 @@ final class Script {
   private(set) var pendingStep: Int?
   private(set) var deliveryStep: Int?
   private var auditRows = 0
+  let id: ChangeID
   private let throttles: ThrottleRows
   private let writtenAtMicros: Int64
 
   /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
   init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64) {
+    self.id = id
     self.throttles = throttles
     writtenAtMicros = nowMicros
     add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
@@ -54,7 +56,7 @@ final class Script {
 
   private func add(_ write: Write) {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .closeAccount,
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail, .closeAccount,
       .guardIdle, .noteIdle:
       addAccountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,

@@ -124,13 +124,8 @@ class Run:
 
 
 def service(history: list[Operation]) -> Service:
-    keyed: dict[str, list[Operation]] = {}
-    for each in history:
-        if each.call.key:
-            keyed.setdefault(each.call.key, []).append(each)
-    spans = {key: (min(each.called for each in calls), max(each.returned for each in calls))
-             for key, calls in keyed.items()}
-    return Service({key for key, calls in keyed.items() if len(calls) > 1}, spans)
+    asked = Counter(each.call.key for each in history if each.call.key)
+    return Service({key for key, times in asked.items() if times > 1})
 
 
 def explain(history: list[Operation], model: Service) -> str:

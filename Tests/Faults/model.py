@@ -57,9 +57,8 @@ class Account:
     name: str
     id: str = ""
     email: str = ""
-    # The provider that the address came with, and the key of the call that it came in.
+    # The provider that the address came with.
     source: str = ""
-    addressed: str = ""
     has_password: bool = False
     is_anonymous: bool = False
     # Provider, subject and the address that it asserts.
@@ -73,14 +72,14 @@ class Account:
     def providers(self) -> frozenset[str]:
         return frozenset([each[0] for each in self.identities] + [PASSWORD] * self.has_password)
 
-    def linked(self, what: Call | Pending, key: str) -> Account:
+    def linked(self, what: Call | Pending) -> Account:
         """An account without an address takes that of the identity."""
-        account = self if self.email or not what.asserted else self.named(what.asserted, what.provider, key)
+        account = self if self.email or not what.asserted else self.named(what.asserted, what.provider)
         return replace(account, identities=self.identities | {(what.provider, what.subject, what.asserted)},
                        is_anonymous=False)
 
-    def named(self, email: str, source: str, key: str) -> Account:
-        return replace(self, email=email, source=source, addressed=key)
+    def named(self, email: str, source: str) -> Account:
+        return replace(self, email=email, source=source)
 
     def without(self, provider: str) -> Account:
         if provider == PASSWORD:

@@ -20,6 +20,13 @@ extension Promise {
         [.insertAccount(bench.account("a\(runner)", email: "x@example.com"))]
       }
     },
+    Promise("of two that rely on it that nobody has the address which the other takes, one commits") { bench in
+      let outcomes = try await start(bench) { bench, runner in
+        let (mine, other) = ("\(runner)@example.com", "\(runner ^ 1)@example.com")
+        return [.guardFreeEmail(other), .insertAccount(bench.account("a\(runner)", email: mine))]
+      }
+      try bench.equal(outcomes, [.committed: runners / 2, .conflict(.email): runners / 2])
+    },
     Promise("of sessions that are opened in another one while all are ended, none stays open") { bench in
       for pair in 0..<runners / 2 {
         let id = "a\(pair)"

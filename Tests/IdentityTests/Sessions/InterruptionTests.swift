@@ -171,6 +171,31 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.sessions[first.sessionID]?.parentDigest == nil, "no token was handed out")
   }
 
+  @Test func `an address that is taken just now keeps an identity which has it from another account`() async throws {
+    world.store.insert(account(.proved("own@example.com"), password: true))
+    let session = try world.session(of: "account-y")
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    let request = LinkRequest(idToken: session.idToken, credential: .providerToken(world.providers.token(google())))
+    await refused(.emailAlreadyInUse) {
+      try await Link(world.environment(interruptedBy: take))(request, world.call())
+    }
+    #expect(world.store.state("account-y")?.identities == [])
+  }
+
+  @Test func `an address that is taken just now keeps a held identity which has it from another account`()
+    async throws
+  {
+    let own = Credential.password(email: "own@example.com", password: "correct horse")
+    world.store.insert(account(.proved("own@example.com"), password: true))
+    let handle = world.hold(google(), for: "account-y", purpose: .link)
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    await refused(.emailAlreadyInUse) {
+      try await SignIn(world.environment(interruptedBy: take))(
+        SignInRequest(credential: own, pendingToken: handle), world.call())
+    }
+    #expect(world.store.state("account-y")?.identities == [])
+  }
+
   @Test func `an address that is taken just now is not linked`() async throws {
     world.store.insert(account(identities: [corp(email: nil)]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))

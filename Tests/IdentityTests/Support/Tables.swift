@@ -138,7 +138,7 @@ extension Tables {
   /// nil: done.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount:
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail:
       accountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor:
@@ -173,6 +173,7 @@ extension Tables {
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.lastSignInAt = lastSignInAt
     case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
+    case .guardFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
     default: return nil
     }
     return nil
