@@ -112,11 +112,11 @@ struct ChangeID: Hashable, Sendable {
 }
 
 extension Write {
-  /// The account whose row this write locks, or relies on.
+  /// The account whose row this write locks, or relies on, for itself alone.
   fileprivate var lockedAccountID: String? {
     switch self {
     case .updateAccount(let account): account.id
-    case .guardAccount(let id, _), .touchAccount(let id, _, _), .confirmAccount(let id, _), .guardIdle(let id, _): id
+    case .guardAccount(let id, _), .touchAccount(let id, _, _), .guardIdle(let id, _): id
     case .closeAccount(let closed, _): closed.id
     case .insertIdentity(let identity): identity.accountID
     case .insertFactor(let factor): factor.accountID

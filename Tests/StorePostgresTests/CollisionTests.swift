@@ -43,10 +43,8 @@ import Testing
     let outcome = try await store.commit(
       .insertAccount(AccountRecord("ann")), Self.session("own"), Self.session("old"))
     #expect(outcome == .committed)
-    try place.stopInserts(intoSessions: "new")
-    let other = try place.session()
+    let other = try place.stopWrites(ofSession: "new")
     defer { other.abandon() }
-    try other.execute("SELECT pg_advisory_lock(\(place.lock))")
     async let opened = store.commit(
       .guardSession(id: "old", at: Self.now), .guardAccount(id: "ann", version: 1), Self.session("new"))
     try await place.wait(forLocks: 1)
@@ -57,6 +55,21 @@ import Testing
     try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
     #expect(try await [opened, ended] == [.committed, .committed])
     #expect(try place.text("SELECT count(*) FROM sessions WHERE closed_at IS NULL") == "0")
+    await store.close()
+  }
+
+  @Test func `an account that is confirmed is changed only behind the change that has confirmed it`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann")), Self.session("own")) == .committed)
+    let other = try place.stopWrites(ofSession: "own")
+    defer { other.abandon() }
+    async let refreshed = store.commit(.confirmAccount(id: "ann", version: 1), Self.rotate("own"))
+    try await place.wait(forLocks: 1)
+    async let changed = store.commit(.guardAccount(id: "ann", version: 1))
+    try await place.wait(forLocks: 2)
+    try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
+    #expect(try await [refreshed, changed] == [.committed, .committed])
     await store.close()
   }
 
@@ -147,8 +160,10 @@ extension Place {
         """)
   }
 
-  /// The session of this id is not inserted as long as somebody else has `lock`.
-  fileprivate func stopInserts(intoSessions id: String) throws {
+  /// Nobody writes the session of this id until the lock is let go of, or the connection ended, that this returns.
+  fileprivate func stopWrites(ofSession id: String) throws -> MadeConnection {
+    let holder = try session()
+    try holder.execute("SELECT pg_advisory_lock(\(lock))")
     try run(
       """
       CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -156,8 +171,10 @@ extension Place {
           PERFORM pg_advisory_xact_lock(\(lock));
           RETURN NEW;
         END $$;
-      CREATE TRIGGER stop BEFORE INSERT ON sessions FOR EACH ROW WHEN (NEW.id = '\(id)') EXECUTE FUNCTION stop()
+      CREATE TRIGGER stop BEFORE INSERT OR UPDATE ON sessions FOR EACH ROW WHEN (NEW.id = '\(id)')
+        EXECUTE FUNCTION stop()
       """)
+    return holder
   }
 
   /// The next so many updates of accounts fail with this state.
