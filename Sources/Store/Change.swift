@@ -17,6 +17,12 @@ package enum Write: Hashable, Sendable {
   /// where the version is another by now, so that no session is opened by a password, an identity or an account that
   /// was changed, unlinked or disabled since it was looked at.
   case touchAccount(id: String, version: Int64, lastSignInAt: Timestamp)
+  /// Raises nothing. `.stale` where the version is another: no answer shows an account as it was before a change that
+  /// had ended when this one is carried out.
+  case confirmAccount(id: String, version: Int64)
+  /// Fails with `.conflict(.email)` where an account has this address. Until this change is carried out nobody gets it:
+  /// guards what was decided on an address that nobody has, and does not take it.
+  case guardFreeEmail(String)
   /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows. Its id
   /// is never given again: every later `insertAccount` of it fails with `.conflict(.accountID)`.
   case closeAccount(ClosedAccountRecord, version: Int64)

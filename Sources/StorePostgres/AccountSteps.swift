@@ -12,6 +12,12 @@ extension Script {
     case .guardAccount(let id, let version): add(.guardAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .touchAccount(let id, let version, let at):
       add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
+    case .confirmAccount(let id, let version): add(.confirmAccount, refusing: .stale) { $0.bind(id).bind(version) }
+    case .guardFreeEmail(let email):
+      // Nobody ever sees this row: it makes whoever takes the address wait for the end of this transaction, and this
+      // one for theirs, at the unique key, which is the one place that all of them come by.
+      add(.holdEmail) { $0.bind(id.bytes).bind(email) }
+      add(.letGoOfEmail) { $0.bind(id.bytes) }
     case .closeAccount(let closed, let version): close(closed, version)
     case .guardIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session: whoever is before this one is seen by the guard.
@@ -110,6 +116,16 @@ extension Statement {
     "guard_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
   static let touchAccount = guarding(
     "touch_account", "UPDATE accounts SET last_sign_in_at = $3 WHERE id = $1 AND version = $2 RETURNING 1")
+  static let confirmAccount = guarding(
+    "confirm_account", "SELECT 1 FROM accounts WHERE id = $1 AND version = $2 FOR SHARE")
+  static let holdEmail = Statement(
+    "hold_email",
+    """
+    INSERT INTO accounts (id, version, email, display_name, photo_url, custom_claims, email_link, custom_token,
+      anonymous, disabled, made_by_administrator, created_at, idle_since)
+    VALUES (encode($1, 'hex'), 0, $2, '', '', '', false, false, false, false, false, 0, 0)
+    """)
+  static let letGoOfEmail = Statement("let_go_of_email", "DELETE FROM accounts WHERE id = encode($1, 'hex')")
   static let deleteAccount = guarding(
     "delete_account", "DELETE FROM accounts WHERE id = $1 AND version = $2 RETURNING 1")
   static let deleteIdentities = Statement("delete_identities", "DELETE FROM identities WHERE account_id = $1")
@@ -171,7 +187,8 @@ extension Statement {
     "delete_factor", "DELETE FROM factors WHERE account_id = $1 AND id = $2 RETURNING 1")
 
   static let ofAccounts = [
-    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, deleteAccount, deleteIdentities,
+    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, confirmAccount, holdEmail,
+    letGoOfEmail, deleteAccount, deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,
     deleteFactor, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,

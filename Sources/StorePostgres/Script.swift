@@ -13,11 +13,13 @@ final class Script {
   private(set) var pendingStep: Int?
   private(set) var deliveryStep: Int?
   private var auditRows = 0
+  let id: ChangeID
   private let throttles: ThrottleRows
   private let writtenAtMicros: Int64
 
   /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
   init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64) {
+    self.id = id
     self.throttles = throttles
     writtenAtMicros = nowMicros
     add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
@@ -41,11 +43,11 @@ final class Script {
   // MARK: Locks
 
   private func lock(_ change: Change) {
-    let accounts = change.writes.compactMap(\.lockedAccountID)
+    let accounts = Set(change.writes.compactMap(\.lockedAccountID) + change.writes.compactMap(\.sessionsAccountID))
     // A single account that is locked by the first write needs no lock before it.
-    if Set(accounts).count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
+    if accounts.count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
       let made = change.writes.compactMap(\.madeAccountID)
-      for id in Set(accounts).subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
+      for id in accounts.subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
     }
     if change.writes.contains(where: \.changesPendings) { add(.lockPendings) }
   }
@@ -54,7 +56,8 @@ final class Script {
 
   private func add(_ write: Write) {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .closeAccount, .guardIdle, .noteIdle:
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail, .closeAccount,
+      .guardIdle, .noteIdle:
       addAccountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor:
@@ -109,7 +112,7 @@ struct ChangeID: Hashable, Sendable {
 }
 
 extension Write {
-  /// The account whose row this write locks, or relies on.
+  /// The account whose row this write locks, or relies on, for itself alone.
   fileprivate var lockedAccountID: String? {
     switch self {
     case .updateAccount(let account): account.id
@@ -118,6 +121,16 @@ extension Write {
     case .insertIdentity(let identity): identity.accountID
     case .insertFactor(let factor): factor.accountID
     case .rememberUnlink(let unlink): unlink.accountID
+    default: nil
+    }
+  }
+
+  /// The account of which sessions come, or all are ended. One after the other: a statement that ends them and waits
+  /// for one does not see those that have come meanwhile, on behalf of it even.
+  fileprivate var sessionsAccountID: String? {
+    switch self {
+    case .insertSession(let session): session.accountID
+    case .closeSessions(let accountID, _, _, _), .closeSessionsOf(let accountID, _, _, _, _): accountID
     default: nil
     }
   }

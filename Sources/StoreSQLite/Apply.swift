@@ -24,6 +24,8 @@ extension Writer {
     case .updateAccount(let account): return try update(account) ? nil : .stale
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
     case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
+    case .confirmAccount(let id, let version): return try has(id, version) ? nil : .stale
+    case .guardFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
     case .insertIdentity(let identity): return try insert(identity) ? nil : .stale
     case .updateIdentity(let identity): return try update(identity) ? nil : .stale
     case .deleteIdentity(let key, let accountID): return try delete(key, of: accountID) ? nil : .stale

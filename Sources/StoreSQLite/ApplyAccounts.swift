@@ -49,6 +49,18 @@ extension Writer {
       .bind(at).bind(id).bind(version).runHitsRow()
   }
 
+  func has(_ id: String, _ version: Int64) throws(Failure) -> Bool {
+    let statement = try connection.statement("SELECT 1 FROM accounts WHERE id = ? AND version = ?")
+    defer { statement.reset() }
+    return try statement.bind(id).bind(version).step()
+  }
+
+  func isTaken(_ email: String) throws(Failure) -> Bool {
+    let statement = try connection.statement("SELECT 1 FROM accounts WHERE email = ?")
+    defer { statement.reset() }
+    return try statement.bind(email).step()
+  }
+
   func close(_ closed: ClosedAccountRecord, _ version: Int64) throws(Failure) -> Bool {
     let id = closed.id
     let statement = try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ? RETURNING number")

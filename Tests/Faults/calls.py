@@ -18,12 +18,11 @@ Kind = Callable[["Service", Accounts, Call, Answer | None], list[Accounts]]
 class Service:
     """The service as one caller after another sees it (`linear.Model`).
 
-    `repeated` are the keys that come twice: what any other unheard call has opened is nobody's. `spans` says from when
-    to when each key was asked for, for the one thing that is not one after another (`raced`).
+    `repeated` are the keys that come twice: what any other unheard call has opened is nobody's.
     """
 
-    def __init__(self, repeated: set[str] | None = None, spans: dict[str, tuple[float, float]] | None = None) -> None:
-        self.repeated, self.spans = repeated or set(), spans or {}
+    def __init__(self, repeated: set[str] | None = None) -> None:
+        self.repeated = repeated or set()
 
     def begin(self) -> Accounts:
         return Accounts()
@@ -107,21 +106,12 @@ class Service:
         given = state.give(answer.refresh_token)
         return [given.put(replace(session, token=answer.refresh_token))] if given else []
 
-    def raced(self, call: Call, account: Account, owner: Account) -> bool:
-        """Whether `owner` may have got its address while a link of another account's identity with that address was
-        decided upon: the link looks whether the address is free, and is not looked at again when it is written, since
-        it takes no address. What comes of it is what comes of the link before the address; but somebody who looks in
-        between may have seen the address taken and the link not done."""
-        ours, theirs = self.spans.get(call.key), self.spans.get(owner.addressed)
-        overlap = ours is not None and theirs is not None and ours[0] <= theirs[1] and theirs[0] <= ours[1]
-        return overlap and bool(account.email)
-
     # Signing up and in.
 
     def create(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         if state.owner(call.email):
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        account = Account(call.key, has_password=True).named(call.email, PASSWORD, call.key)
+        account = Account(call.key, has_password=True).named(call.email, PASSWORD)
         return self.open(state.put(account), account, PASSWORD, call, answer, is_new=True)
 
     def anonymous(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
@@ -138,7 +128,7 @@ class Service:
         """The rows S1, S2, S4, S7, S8 and S9: identity before address, and no address is ever proved."""
         if account := state.holder(call.provider, call.subject):
             if not account.email and call.asserted and not state.owner(call.asserted):
-                account = account.named(call.asserted, call.provider, call.key)
+                account = account.named(call.asserted, call.provider)
             return self.open(state.put(account), account, call.provider, call, answer)
         if owner := state.owner(call.asserted):
             if answer is None:
@@ -148,14 +138,11 @@ class Service:
             return [given.put(held)] if given else []
         if call.existing_only:
             return refused(state, answer, "ACCOUNT_NOT_FOUND")
-        account = Account(call.key).linked(call, call.key)
+        account = Account(call.key).linked(call)
         return self.open(state.put(account), account, call.provider, call, answer, is_new=True)
 
     def complete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """A password with a handle: signs in and links, in one. That a handle was completed is looked up before the
-        session that did it: where that one ends in between, the handle is used, whatever else became of its account."""
-        if answer and answer.reason == USED and state.is_used(call.handle):
-            return [state]
+        """A password with a handle: signs in and links, in one."""
         held, owner = state.pending(call.handle), state.owner(call.email)
         if held is None:
             return refused(state, answer, MISMATCH)
@@ -182,11 +169,10 @@ class Service:
         """Links an identity that nobody holds; `following` is the state to go on from where that is possible."""
         if what.provider in account.providers:
             return refused(state, answer, "PROVIDER_ALREADY_LINKED")
-        owner, linked = state.owner(what.asserted), account.linked(what, call.key)
-        opened = self.open(following.put(linked), linked, provider, call, answer)
-        if not owner or owner.name == account.name:
-            return opened
-        return refused(state, answer, "EMAIL_ALREADY_IN_USE") + (opened if self.raced(call, account, owner) else [])
+        owner, linked = state.owner(what.asserted), account.linked(what)
+        if owner and owner.name != account.name:
+            return refused(state, answer, "EMAIL_ALREADY_IN_USE")
+        return self.open(following.put(linked), linked, provider, call, answer)
 
     def completed_before(self, state: Accounts, held: Pending, answer: Answer | None) -> list[Accounts]:
         session = next((each for each in state.sessions if each.name == held.completed), None)
@@ -208,12 +194,9 @@ class Service:
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L10."""
-        if answer and answer.reason == USED and state.is_used(call.handle):
-            return [state]
         session, held = state.session(call.session), state.pending(call.handle)
         if session is None:
-            # The handle is looked for after the session: both may have gone in between, with their account.
-            return refused(state, answer, *ENDED, *([] if held else [MISMATCH]))
+            return refused(state, answer, *ENDED)
         if held is None or held.account != session.account:
             return refused(state, answer, MISMATCH)
         if held.completed:
@@ -307,7 +290,7 @@ class Service:
             return refused(state, answer, "USER_MISMATCH")
         if owner and owner.name != account.name:
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        moved = replace(account.named(call.email, PASSWORD, call.key), code="")
+        moved = replace(account.named(call.email, PASSWORD), code="")
         return self.open(state.put(moved).close(state.sessions_of(account)), moved, session.provider, call, answer)
 
     # Looking.

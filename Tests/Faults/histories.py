@@ -7,7 +7,8 @@ whether one order of their calls explains all that they were told.
 With SQLite one server answers: `kill` kills it at random moments, `proxy` is a bad network before each caller. With
 PostgreSQL two replicas answer, each of which may be killed; `terminate`, `pause` and `crash` are what befalls the
 database. A seed repeats what is asked, not when: the history of a violation is printed, as short as it was possible to
-make it. Ends with 1 where a history cannot be explained, or could not be decided.
+make it, and kept whole in the folder that `--keep` names; `--judge FILE...` looks at such files again. Ends with 1
+where a history cannot be explained, or could not be decided.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from callers import CALLERS, Caller, Line, World
 from calls import Service
 from clients import channel_credentials
 from grounds import FAULTS, FAULTS_OF_SQLITE, Grounds
+from kept import keep, read
 from linear import Operation, check, shorten
 from processes import prepare
 
@@ -71,8 +73,8 @@ class Result:
 class Run:
     """Histories against one store."""
 
-    def __init__(self, folder: Path, seed: int, store: str, faults: list[str]) -> None:
-        self.folder, self.store, self.faults, self.result = folder, store, faults, Result(seed)
+    def __init__(self, folder: Path, seed: int, store: str, faults: list[str], kept: Path | None = None) -> None:
+        self.folder, self.store, self.faults, self.result, self.kept = folder, store, faults, Result(seed), kept
 
     def run(self, histories: int) -> Result:
         begun = time.monotonic()
@@ -111,6 +113,8 @@ class Run:
         self.result.unheard += sum(each.answer is None for each in history)
         self.result.kinds.update(f"{each.call.kind} {outcome(each)}" for each in history)
         verdict, part = check(history, service(history))
+        if self.kept and not verdict.holds:
+            keep(self.kept / f"{self.result.seed}-{number}.jsonl", history)
         if verdict.holds is None:
             self.result.undecided += 1
         elif not verdict.holds:
@@ -120,13 +124,8 @@ class Run:
 
 
 def service(history: list[Operation]) -> Service:
-    keyed: dict[str, list[Operation]] = {}
-    for each in history:
-        if each.call.key:
-            keyed.setdefault(each.call.key, []).append(each)
-    spans = {key: (min(each.called for each in calls), max(each.returned for each in calls))
-             for key, calls in keyed.items()}
-    return Service({key for key, calls in keyed.items() if len(calls) > 1}, spans)
+    asked = Counter(each.call.key for each in history if each.call.key)
+    return Service({key for key, times in asked.items() if times > 1})
 
 
 def explain(history: list[Operation], model: Service) -> str:
@@ -168,19 +167,35 @@ def show(history: list[Operation], stuck: set[int]) -> str:
     return "\n".join(lines)
 
 
+def judge(files: list[Path]) -> int:
+    verdicts = []
+    for file in files:
+        history = read(file)
+        verdict, part = check(history, service(history))
+        verdicts.append(verdict.holds)
+        print(f"{file}: {verdict.holds}")
+        if verdict.holds is False:
+            print(explain(part, service(history)))
+    return 0 if all(verdicts) else 1
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--histories", type=int, default=500)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     options.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     options.add_argument("--faults", default="kill,proxy", help="of kill, proxy, terminate, pause and crash; or none")
+    options.add_argument("--keep", type=Path, help="a folder for the histories that cannot be explained")
+    options.add_argument("--judge", type=Path, nargs="+", metavar="FILE", help="judge histories that were kept")
     chosen = options.parse_args()
+    if chosen.judge:
+        return judge(chosen.judge)
     faults = [each for each in chosen.faults.split(",") if each not in ("", "none")]
     if unknown := set(faults) - {*(FAULTS if chosen.store == "postgres" else FAULTS_OF_SQLITE), "proxy"}:
         options.error(f"no such fault of {chosen.store}: {', '.join(sorted(unknown))}")
     folder = Path(tempfile.mkdtemp(prefix="latchkey-histories-"))
     try:
-        result = Run(folder, chosen.seed, chosen.store, faults).run(chosen.histories)
+        result = Run(folder, chosen.seed, chosen.store, faults, chosen.keep).run(chosen.histories)
     finally:
         shutil.rmtree(folder)
     for violation in result.violations:

@@ -57,9 +57,8 @@ class Account:
     name: str
     id: str = ""
     email: str = ""
-    # The provider that the address came with, and the key of the call that it came in.
+    # The provider that the address came with.
     source: str = ""
-    addressed: str = ""
     has_password: bool = False
     is_anonymous: bool = False
     # Provider, subject and the address that it asserts.
@@ -73,14 +72,14 @@ class Account:
     def providers(self) -> frozenset[str]:
         return frozenset([each[0] for each in self.identities] + [PASSWORD] * self.has_password)
 
-    def linked(self, what: Call | Pending, key: str) -> Account:
+    def linked(self, what: Call | Pending) -> Account:
         """An account without an address takes that of the identity."""
-        account = self if self.email or not what.asserted else self.named(what.asserted, what.provider, key)
+        account = self if self.email or not what.asserted else self.named(what.asserted, what.provider)
         return replace(account, identities=self.identities | {(what.provider, what.subject, what.asserted)},
                        is_anonymous=False)
 
-    def named(self, email: str, source: str, key: str) -> Account:
-        return replace(self, email=email, source=source, addressed=key)
+    def named(self, email: str, source: str) -> Account:
+        return replace(self, email=email, source=source)
 
     def without(self, provider: str) -> Account:
         if provider == PASSWORD:
@@ -133,8 +132,6 @@ class Accounts:
     sessions: frozenset[Session] = frozenset()
     pendings: frozenset[Pending] = frozenset()
     records: frozenset[tuple[str, str, bool]] = frozenset()
-    # Handles that were completed, and went with their account.
-    used: frozenset[str] = frozenset()
     # Ids and tokens that were given out, none of which may be given out again.
     given: frozenset[str] = frozenset()
 
@@ -174,15 +171,8 @@ class Accounts:
 
     def remove(self, account: Account) -> Accounts:
         gone = frozenset(each for each in self.pendings if each.account == account.name)
-        used = frozenset(each.handle for each in gone if each.completed)
         return replace(self.close(self.sessions_of(account)), accounts=self.accounts - {account},
-                       pendings=self.pendings - gone, used=self.used | used)
-
-    def is_used(self, handle: str) -> bool:
-        """Whether it was completed, by a session that is over."""
-        held = self.pending(handle)
-        is_open = held and any(each.name == held.completed for each in self.sessions)
-        return handle in self.used or bool(held and held.completed and not is_open)
+                       pendings=self.pendings - gone)
 
     def give(self, *drawn: str) -> Accounts | None:
         """None: one of these was given out before."""

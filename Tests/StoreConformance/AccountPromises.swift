@@ -103,6 +103,25 @@ extension Promise {
       try bench.equal(try await bench.commit(.touchAccount(id: "bob", version: 1, lastSignInAt: Bench.noon)), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
+    Promise("a confirmation raises nothing, and is stale where the account has changed or is gone") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.confirmAccount(id: "ann", version: 1))
+      try bench.equal(try await bench.loadAccount("ann")?.account, bench.account("ann"))
+      try bench.equal(try await bench.commit(.confirmAccount(id: "ann", version: 2)), .stale)
+      try bench.equal(try await bench.commit(.confirmAccount(id: "bob", version: 1)), .stale)
+    },
+    Promise("a guard of a free address takes nothing, and is in conflict where somebody has it") { bench in
+      let ann = bench.account("ann", email: "ann@example.com")
+      try await bench.prepare(.insertAccount(ann))
+      try await bench.prepare(.guardFreeEmail("x@example.com"), .guardFreeEmail("y@example.com"))
+      try bench.equal(
+        try await bench.commit(.spendToken(bench.digest(1), expiresAt: Bench.noon), .guardFreeEmail("ann@example.com")),
+        .conflict(.email))
+      try bench.equal(try await bench.load { $0.spentToken = bench.digest(1) }.tokenSpent, false)
+      let page = PageOrder(afterID: nil, accountsMax: 9)
+      try bench.equal(try await bench.load { $0.page = page }.page, [AccountState(account: ann)])
+      try await bench.prepare(.insertAccount(bench.account("bob", email: "x@example.com")))
+    },
     Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
       try await fill(bench, "ann", 1)
       try await fill(bench, "bob", 2)

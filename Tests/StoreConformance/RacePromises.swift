@@ -20,6 +20,38 @@ extension Promise {
         [.insertAccount(bench.account("a\(runner)", email: "x@example.com"))]
       }
     },
+    Promise("of two that rely on it that nobody has the address which the other takes, one commits") { bench in
+      let outcomes = try await start(bench) { bench, runner in
+        let (mine, other) = ("\(runner)@example.com", "\(runner ^ 1)@example.com")
+        return [.guardFreeEmail(other), .insertAccount(bench.account("a\(runner)", email: mine))]
+      }
+      try bench.equal(outcomes, [.committed: runners / 2, .conflict(.email): runners / 2])
+    },
+    Promise("of sessions that are opened in another one while all are ended, none stays open") { bench in
+      for pair in 0..<runners / 2 {
+        let id = "a\(pair)"
+        try await bench.prepare(
+          .insertAccount(bench.account(id)), .insertSession(bench.session("own\(pair)", of: id)),
+          .insertSession(bench.session("old\(pair)", of: id)))
+      }
+      _ = try await start(bench) { bench, runner in
+        let pair = runner / 2
+        if runner % 2 == 0 {
+          return [
+            .guardSession(id: "own\(pair)", at: Bench.noon),
+            .closeSessions(accountID: "a\(pair)", except: nil, at: Bench.noon, reason: "revoked"),
+          ]
+        }
+        return [
+          .guardSession(id: "old\(pair)", at: Bench.noon), .guardAccount(id: "a\(pair)", version: 1),
+          .insertSession(bench.session("new\(pair)", of: "a\(pair)")),
+        ]
+      }
+      for pair in 0..<runners / 2 {
+        let open = OpenSessionsQuery(accountID: "a\(pair)", at: Bench.noon, most: 9)
+        try bench.equal(try await bench.load { $0.openSessions = open }.openSessions.map(\.id), [])
+      }
+    },
     Promise("of many that change one version, exactly one commits") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       try await race(bench, others: .stale) { bench, runner in

@@ -7,6 +7,8 @@ import Testing
 @Suite(.enabled(if: Place.isThere)) struct CollisionTests {
   private static let digest = Digest([UInt8](repeating: 1, count: 32))
 
+  private static let now = Timestamp(millis: 1)
+
   private static func session(_ id: String) -> Write {
     .insertSession(
       SessionRecord(
@@ -32,6 +34,42 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(outcomes == [Outcome](repeating: .committed, count: 40))
+    await store.close()
+  }
+
+  @Test func `a session that is opened in another one while all are ended is ended with them`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    let outcome = try await store.commit(
+      .insertAccount(AccountRecord("ann")), Self.session("own"), Self.session("old"))
+    #expect(outcome == .committed)
+    let other = try place.stopWrites(ofSession: "new")
+    defer { other.abandon() }
+    async let opened = store.commit(
+      .guardSession(id: "old", at: Self.now), .guardAccount(id: "ann", version: 1), Self.session("new"))
+    try await place.wait(forLocks: 1)
+    async let ended = store.commit(
+      .guardSession(id: "own", at: Self.now),
+      .closeSessions(accountID: "ann", except: nil, at: Self.now, reason: "revoked"))
+    try await place.wait(forLocks: 2)
+    try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
+    #expect(try await [opened, ended] == [.committed, .committed])
+    #expect(try place.text("SELECT count(*) FROM sessions WHERE closed_at IS NULL") == "0")
+    await store.close()
+  }
+
+  @Test func `an account that is confirmed is changed only behind the change that has confirmed it`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann")), Self.session("own")) == .committed)
+    let other = try place.stopWrites(ofSession: "own")
+    defer { other.abandon() }
+    async let refreshed = store.commit(.confirmAccount(id: "ann", version: 1), Self.rotate("own"))
+    try await place.wait(forLocks: 1)
+    async let changed = store.commit(.guardAccount(id: "ann", version: 1))
+    try await place.wait(forLocks: 2)
+    try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
+    #expect(try await [refreshed, changed] == [.committed, .committed])
     await store.close()
   }
 
@@ -108,6 +146,37 @@ import Testing
 }
 
 extension Place {
+  /// A number of its own.
+  fileprivate var lock: UInt32 { UInt32(truncatingIfNeeded: name.hashValue) }
+
+  /// Until so many connections to this place wait for others.
+  fileprivate func wait(forLocks count: Int) async throws {
+    try await Place.wait(
+      until: """
+        SELECT count(*) = \(count) FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND pid IN (
+          SELECT l.pid FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '\(name)')
+        """)
+  }
+
+  /// Nobody writes the session of this id until the lock is let go of, or the connection ended, that this returns.
+  fileprivate func stopWrites(ofSession id: String) throws -> MadeConnection {
+    let holder = try session()
+    try holder.execute("SELECT pg_advisory_lock(\(lock))")
+    try run(
+      """
+      CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          PERFORM pg_advisory_xact_lock(\(lock));
+          RETURN NEW;
+        END $$;
+      CREATE TRIGGER stop BEFORE INSERT OR UPDATE ON sessions FOR EACH ROW WHEN (NEW.id = '\(id)')
+        EXECUTE FUNCTION stop()
+      """)
+    return holder
+  }
+
   /// The next so many updates of accounts fail with this state.
   fileprivate func failUpdates(state: String, times: Int) throws {
     try run(

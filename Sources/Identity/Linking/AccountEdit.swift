@@ -55,13 +55,16 @@ extension AccountEdit {
     if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion, now: now) }
   }
 
+  /// L5 to L7: nobody else has the address. Where the account takes it, or has it already, a unique key or the version
+  /// sees to that when the link is written.
   private mutating func take(_ email: String, of assertion: Assertion, now: Timestamp) {
     let providerID = assertion.identity.providerID
     if edited.account.email == nil {
       edited.account.email = email
       edited.account.emailSource = providerID
     }
-    guard edited.account.email == email, !edited.account.emailProved, assertion.tier >= .verified else { return }
+    guard edited.account.email == email else { return hanging.append(.guardFreeEmail(email)) }
+    guard !edited.account.emailProved, assertion.tier >= .verified else { return }
     edited.account.emailProof = .assertion
     edited.account.emailProvedAt = now
     edited.account.emailProofProviderID = providerID

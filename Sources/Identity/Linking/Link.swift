@@ -13,6 +13,7 @@ package struct Link: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     query.idempotency = call.idempotency?.key
+    if case .pendingToken(let handle) = request.credential { query.pending = try? environment.pendingDigest(handle) }
     let throttle = throttle(request.credential, call)
     throttle?.look(into: &query)
     let facts = try await environment.first(query)
@@ -20,8 +21,8 @@ package struct Link: Sendable {
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
 
     var verified: VerifiedLink
-    switch try await verify(request.credential, for: caller, call) {
-    case .completed(let sessionID): return try await completed(sessionID, for: caller, call)
+    switch try await verify(request.credential, for: caller, facts, call) {
+    case .completed(let digest, let sessionID): return try await completed(digest, by: sessionID, token, call)
     case .verified(let proof): verified = proof
     }
     verified.admitted = admitted
@@ -30,7 +31,6 @@ package struct Link: Sendable {
     query.email = verified.email
     query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
-    query.pending = verified.heldIn
     let settled = try await environment.settle(query, try await environment.load(query), call: call) {
       [verified] facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
@@ -40,22 +40,24 @@ package struct Link: Sendable {
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
-    case .decided(.completed(let sessionID)): return try await completed(sessionID, for: caller, call)
+    case .decided(.completed(let digest, let sessionID)):
+      return try await completed(digest, by: sessionID, token, call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.alreadyLinked(let sessionID)):
-      // The caller's own session, whole, because a client keeps whatever session it is given: an empty refresh token
-      // would take the place of a good one. The one that the client has stays good beside it.
-      var grant = try await environment.repeatSession(sessionID, call: call)
-      grant.userInfo = verified.userInfo
-      grant.tokens = verified.tokens
-      return .session(grant, alreadyLinked: true)
     case .decided(.passedAlreadyLinked): throw PendingTable.mismatch("only who shows a factor gets this")
+    case .decided(.alreadyLinked(let opened, let state)):
+      return .session(try grant(opened, state, verified), alreadyLinked: true)
     case .decided(.session(let opened, let state)):
-      var grant = try environment.grant(opened, state, now: environment.clock.now())
-      grant.userInfo = verified.userInfo
-      grant.tokens = verified.tokens
-      return .session(grant, alreadyLinked: false)
+      return .session(try grant(opened, state, verified), alreadyLinked: false)
     }
+  }
+
+  private func grant(
+    _ opened: OpenedSession, _ state: AccountState, _ verified: VerifiedLink
+  ) throws -> SessionGrant {
+    var grant = try environment.grant(opened, state, now: environment.clock.now())
+    grant.userInfo = verified.userInfo
+    grant.tokens = verified.tokens
+    return grant
   }
 
   /// Anybody can name any address for a new password, as for a new account.
@@ -71,14 +73,22 @@ package struct Link: Sendable {
   /// The handle was completed before: the same answer, but never a session that is worth more than the caller's own,
   /// by a factor or by a younger login.
   private func completed(
-    _ sessionID: String, for caller: CallerSession, _ call: CallFacts
+    _ digest: Digest, by sessionID: String, _ token: IDToken, _ call: CallFacts
   ) async throws -> LinkAnswer {
     var query = Query()
-    query.sessionID = sessionID
-    let opened = try await environment.load(query).session
-    guard opened?.authTime == caller.session.authTime, opened?.secondFactor == caller.session.secondFactor else {
-      throw Failure.rowWasUsed
+    query.sessionID = token.sessionID
+    query.pending = digest
+    query.otherSessionID = sessionID
+    let facts = try await environment.load(query)
+    let (opened, state) = try await environment.decideAndCommit(query, facts, call: call) {
+      facts, now -> Step<(OpenedSession, AccountState)> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      guard case .completed = try open(facts.pending, for: caller, call, now),
+        facts.otherSession?.authTime == caller.session.authTime,
+        facts.otherSession?.secondFactor == caller.session.secondFactor
+      else { return .refuse(.rowWasUsed) }
+      return try environment.repeatingCompletion(facts.otherSession, facts.otherSessionAccount, now: now)
     }
-    return .session(try await environment.repeatCompletion(sessionID, call: call), alreadyLinked: false)
+    return .session(try environment.grant(opened, state, now: environment.clock.now()), alreadyLinked: false)
   }
 }

@@ -4,22 +4,24 @@ import Store
 extension Link {
   enum Result: Sendable {
     case session(OpenedSession, AccountState)
-    /// L1.
-    case alreadyLinked(sessionID: String)
+    /// L1: the caller's own session, whole, because a client keeps whatever session it is given: an empty refresh token
+    /// would take the place of a good one. The one that the client has stays good beside it.
+    case alreadyLinked(OpenedSession, AccountState)
     /// L1 after a second factor, which the session now has.
     case passedAlreadyLinked(OpenedSession, AccountState)
     case answer(LinkAnswer)
-    case completed(sessionID: String)
+    /// The handle was completed before, by the session named.
+    case completed(Digest, sessionID: String)
   }
 
   func decide(
     _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<Result> {
     var row: PendingRecord?
-    if verified.heldIn != nil {
+    if let digest = verified.heldIn {
       let record = verified.passed == nil ? facts.pending : facts.alsoPending
       switch try open(record, for: caller, call, now) {
-      case .completed(_, let sessionID): return .answer(.completed(sessionID: sessionID))
+      case .completed(_, let sessionID): return .answer(.completed(digest, sessionID: sessionID))
       case .held(let record, _):
         guard record.accountID == caller.state.account.id else {
           return refuse(PendingTable.mismatch("held for another account"), record, verified)
@@ -54,7 +56,9 @@ extension Link {
   private func alreadyLinked(
     _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
-    guard let passed = verified.passed else { return .answer(.alreadyLinked(sessionID: caller.session.id)) }
+    guard let passed = verified.passed else {
+      return environment.repeating(caller, now: now).map { Result.alreadyLinked($0.0, $0.1) }
+    }
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.guardSession(id: caller.session.id, at: now)]
     let writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)

@@ -62,11 +62,11 @@ extension Link {
   enum Verification: Sendable {
     case verified(VerifiedLink)
     /// The handle was completed before, by the session named.
-    case completed(sessionID: String)
+    case completed(Digest, sessionID: String)
   }
 
   func verify(
-    _ credential: Credential, for caller: CallerSession, _ call: CallFacts
+    _ credential: Credential, for caller: CallerSession, _ facts: Facts, _ call: CallFacts
   ) async throws -> Verification {
     switch credential {
     case .providerToken(let token):
@@ -83,7 +83,7 @@ extension Link {
     case .emailLink(let email, let code):
       return .verified(try await verify(.emailLink(email: email, code: code), for: caller, call))
     case .pendingToken(let handle):
-      return try await verify(handle: handle, for: caller, call)
+      return try verify(environment.pendingDigest(handle), for: caller, facts, call)
     case .customToken, .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "This kind of credential cannot be linked.")
     }
@@ -97,15 +97,10 @@ extension Link {
 
   /// Reads what the row holds. What is fixed about a row is sealed, so that only its state is looked at again later.
   private func verify(
-    handle: String, for caller: CallerSession, _ call: CallFacts
-  ) async throws -> Verification {
-    var query = Query()
-    let digest = try environment.pendingDigest(handle)
-    query.pending = digest
-    let facts = try await environment.load(query)
-    let now = environment.clock.now()
-    switch try open(facts.pending, for: caller, call, now) {
-    case .completed(_, let sessionID): return .completed(sessionID: sessionID)
+    _ digest: Digest, for caller: CallerSession, _ facts: Facts, _ call: CallFacts
+  ) throws -> Verification {
+    switch try open(facts.pending, for: caller, call, environment.clock.now()) {
+    case .completed(_, let sessionID): return .completed(digest, sessionID: sessionID)
     case .held(_, let held):
       let proof = LinkProof.assertion(held.assertion)
       return .verified(VerifiedLink(proof: proof, singleUse: held.singleUse, heldIn: digest))

@@ -42,6 +42,7 @@ package struct Refresh: Sendable {
     next.session.idleExpiresAt = now.adding(
       millis: environment.policy.sessionLimits(secondFactor: next.session.secondFactor).idleMillis)
     let change = Change([
+      .confirmAccount(id: live.state.account.id, version: live.state.account.version),
       .rotateSession(
         id: live.session.id, from: live.session.refreshDigest, to: token.digest(environment.cryptography), at: now,
         idleExpiresAt: next.session.idleExpiresAt)

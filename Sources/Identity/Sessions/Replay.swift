@@ -69,22 +69,24 @@ extension Environment {
     var query = Query()
     query.sessionID = sessionID
     let (opened, state) = try await decideAndCommit(query, try await load(query), call: call) { facts, now in
-      repeated(try SessionCheck.live(facts.session, facts.sessionAccount, now: now), now: now)
+      repeating(try SessionCheck.live(facts.session, facts.sessionAccount, now: now), now: now)
     }
     return try grant(opened, state, now: clock.now())
   }
 
-  /// The answer that the completion of a row got, while its session lives; after that the row is simply used, and the
-  /// session of this call none the worse for it.
-  func repeatCompletion(_ sessionID: String, call: CallFacts) async throws -> SessionGrant {
+  /// The answer that the completion of a row got, while the session that did it lives; after that the row is simply
+  /// used, and the session of this call none the worse for it.
+  func repeatingCompletion(
+    _ session: SessionRecord?, _ state: AccountState?, now: Timestamp
+  ) throws(Failure) -> Step<(OpenedSession, AccountState)> {
     do {
-      return try await repeatSession(sessionID, call: call)
-    } catch let failure as Failure where [.tokenRevoked, .tokenExpired].contains(failure.reason) {
-      throw Failure.rowWasUsed
+      return repeating(try SessionCheck.live(session, state, now: now), now: now)
+    } catch where [.tokenRevoked, .tokenExpired].contains(error.reason) {
+      throw .rowWasUsed
     }
   }
 
-  private func repeated(_ caller: CallerSession, now: Timestamp) -> Step<(OpenedSession, AccountState)> {
+  func repeating(_ caller: CallerSession, now: Timestamp) -> Step<(OpenedSession, AccountState)> {
     var session = caller.session
     let digest = session.refreshDigest
     if let parent = session.parentDigest {
@@ -98,6 +100,7 @@ extension Environment {
     session.idleExpiresAt = now.adding(
       millis: policy.sessionLimits(secondFactor: session.secondFactor).idleMillis)
     let change = Change([
+      .confirmAccount(id: caller.state.account.id, version: caller.state.account.version),
       .rotateSession(
         id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt)
     ])

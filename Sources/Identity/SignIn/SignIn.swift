@@ -43,10 +43,8 @@ package struct SignIn: Sendable {
     switch settled {
     case .repeated(let record): return try await repeated(record, attempt.call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.completed(let sessionID, let version)):
-      let grant = try await environment.repeatCompletion(sessionID, call: attempt.call)
-      // Where the account has changed since, the credential may be none of its own any more.
-      return grant.account.account.version == version ? .session(grant) : nil
+    case .decided(.completed(let opened, let state)):
+      return .session(try environment.grant(opened, state, now: environment.clock.now()))
     case .decided(.checkAgain): return nil
     case .decided(.session(let opened, let opening)):
       var grant = try environment.grant(opened, opening.state, now: environment.clock.now())

@@ -75,7 +75,9 @@ extension SignIn {
     query.idempotency = call.idempotency?.key
     query.pending = facts.pending?.digest
     query.code = attempt.code?.digest
-    if case .held(let row, let held) = opened {
+    switch opened {
+    case .completed(_, let sessionID): query.sessionID = sessionID
+    case .held(let row, let held):
       query.identity = row.identity
       let isMailedLink = row.identity.providerID == WaysIn.emailLink
       query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
@@ -83,7 +85,7 @@ extension SignIn {
       attempt.userInfo = UserInfo(held.assertion)
     }
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
-      try complete(way, attempt, facts, now)
+      try complete(way, attempt, query, facts, now)
     }
     return try await answer(settled, attempt)
   }
@@ -100,19 +102,22 @@ extension SignIn {
   }
 
   private func complete(
-    _ way: ProvedWayIn, _ attempt: Attempt, _ facts: Facts, _ now: Timestamp
+    _ way: ProvedWayIn, _ attempt: Attempt, _ asked: Query, _ facts: Facts, _ now: Timestamp
   ) throws -> Step<Result> {
     let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
     var attempt = attempt
     attempt.row = facts.pending
     attempt.code = try attempt.code.map { try environment.proveAgain($0, facts.code, attempt.call, now) }
     switch try environment.openPending(facts.pending, purpose: .link, call: attempt.call, now: now) {
-    case .completed(_, let sessionID):
+    case .completed:
       guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
       if let refused = decision.resolve(to: owner) { return step(refused, attempt, now) }
       // What a second factor may have guarded is not told again to who has only the first.
       if owner.hasSecondFactor { return .refuse(.rowWasUsed) }
-      return .answer(.completed(sessionID: sessionID, version: owner.account.version))
+      // Completed only since it was looked at first: the session that did it was not asked for.
+      if asked.sessionID == nil { return .answer(.checkAgain) }
+      return try environment.repeatingCompletion(facts.session, facts.sessionAccount, now: now)
+        .map { Result.completed($0.0, $0.1) }
     case .held(let row, let held):
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }

@@ -103,8 +103,8 @@ extension SignIn {
   enum Result: Sendable {
     case session(OpenedSession, Opening)
     case answer(SignInAnswer)
-    /// The row was completed before, by this session; of an account that had this version.
-    case completed(sessionID: String, version: Int64)
+    /// The row was completed before, by this session.
+    case completed(OpenedSession, AccountState)
     case checkAgain
   }
 

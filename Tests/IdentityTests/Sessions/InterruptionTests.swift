@@ -127,6 +127,75 @@ struct `Interrupted between decision and commit` {
     }
   }
 
+  @Test func `who refreshes is never shown an account as it was before somebody else's change`() async throws {
+    let session = try known()
+    let environment = world.environment { store in
+      store.edit {
+        $0.identities[google().identity] = nil
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    let refreshed = try await Refresh(environment)(session.refreshToken, world.call())
+    #expect(refreshed.account.identities.isEmpty && refreshed.account.account.version == 2)
+  }
+
+  @Test func `a way in that is linked already and unlinked just now is linked anew`() async throws {
+    let session = try known()
+    let token = world.providers.token(google())
+    let environment = world.environment { store in
+      store.edit {
+        $0.identities[google().identity] = nil
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+    guard case .session(let grant, alreadyLinked: false) = try await Link(environment)(request, world.call()) else {
+      Issue.record("not linked")
+      return
+    }
+    #expect(grant.account.holds(google().identity) && world.store.state("account-y") == grant.account)
+  }
+
+  @Test func `a repeated completion is decided anew by the password that the account has now`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = try await world.signIn(google()).exists.handle
+    let first = try await world.signIn(password, pendingToken: handle).grant
+    let environment = world.environment { store in
+      store.edit {
+        $0.accounts["account-y"]?.passwordHash = "hash:another"
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    let request = SignInRequest(credential: password, pendingToken: handle)
+    await refused(.invalidLoginCredentials) { try await SignIn(environment)(request, world.call()) }
+    #expect(world.store.contents.sessions[first.sessionID]?.parentDigest == nil, "no token was handed out")
+  }
+
+  @Test func `an address that is taken just now keeps an identity which has it from another account`() async throws {
+    world.store.insert(account(.proved("own@example.com"), password: true))
+    let session = try world.session(of: "account-y")
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    let request = LinkRequest(idToken: session.idToken, credential: .providerToken(world.providers.token(google())))
+    await refused(.emailAlreadyInUse) {
+      try await Link(world.environment(interruptedBy: take))(request, world.call())
+    }
+    #expect(world.store.state("account-y")?.identities == [])
+  }
+
+  @Test func `an address that is taken just now keeps a held identity which has it from another account`()
+    async throws
+  {
+    let own = Credential.password(email: "own@example.com", password: "correct horse")
+    world.store.insert(account(.proved("own@example.com"), password: true))
+    let handle = world.hold(google(), for: "account-y", purpose: .link)
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    await refused(.emailAlreadyInUse) {
+      try await SignIn(world.environment(interruptedBy: take))(
+        SignInRequest(credential: own, pendingToken: handle), world.call())
+    }
+    #expect(world.store.state("account-y")?.identities == [])
+  }
+
   @Test func `an address that is taken just now is not linked`() async throws {
     world.store.insert(account(identities: [corp(email: nil)]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))

@@ -138,7 +138,8 @@ extension Tables {
   /// nil: done.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount: accountWrite(write)
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail:
+      accountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor:
       identityWrite(write)
@@ -171,6 +172,8 @@ extension Tables {
     case .touchAccount(let id, let version, let lastSignInAt):
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.lastSignInAt = lastSignInAt
+    case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
+    case .guardFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
     default: return nil
     }
     return nil
