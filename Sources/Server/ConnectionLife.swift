@@ -134,6 +134,6 @@ extension Connection {
       session.terminate(fault)
     case .close: return close()
     }
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 }
