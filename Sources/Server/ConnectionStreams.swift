@@ -72,10 +72,10 @@ extension Connection {
     worker.queues.addBeginning(work, of: call, on: self)
   }
 
-  func worked(_ call: ServerCall, _ result: Result<any Sendable, any Error>) {
+  func worked(_ call: ServerCall, _ value: any Sendable) {
     guard let session, call.stage == .receiving else { return }
     do {
-      guard let step = try call.worked(result.get(), nowMillis: worker.nowMillis, arena: worker.arena) else { return }
+      guard let step = try call.worked(value, nowMillis: worker.nowMillis, arena: worker.arena) else { return }
       call.awaitsTaking = true
       callsToGoOn += 1
       send(call, step, session)

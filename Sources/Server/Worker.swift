@@ -29,6 +29,7 @@ internal import Wire
   let load: Load
   var connections = ConnectionTable()
   var queues = TurnQueues()
+  var running = RunningCalls()
   /// Connections with calls that follow the store.
   var following: [ObjectIdentifier: Connection] = [:]
   var writeBuffer = WriteBuffer()
@@ -60,9 +61,11 @@ internal import Wire
     try reactor.watch(descriptor, Worker.storeTicket, read: true, write: false)
   }
 
-  /// Runs until it was told to drain and the last connection and fetch are gone, or to stop.
+  /// Runs until it was told to drain and the last connection, task and fetch are gone, or to stop.
   func run() {
     reactor.run(self)
+    // Of tasks that it did not wait for nobody hears any more.
+    running = RunningCalls()
     fetches.close()
     shared.store.detachThread()
   }
@@ -105,8 +108,8 @@ internal import Wire
   func received(_ letter: WorkerLetter) {
     switch letter {
     case .accepted(let descriptor, let address): adopt(descriptor, address)
-    case .answered(let ticket, let streamID, let result): answered(ticket, streamID, result)
-    case .worked(let ticket, let streamID, let result): worked(ticket, streamID, result)
+    case .answered(let task, let result): answered(task, result)
+    case .worked(let task, let result): worked(task, result)
     case .news:
       // First, so that what is committed from here on comes with a letter of its own.
       load.hasNews.store(false, ordering: .sequentiallyConsistent)
@@ -143,7 +146,7 @@ internal import Wire
     }
     if !queues.beginning.isEmpty {
       for (connection, call, work) in queues.beginning where call.stage == .receiving {
-        launch(work, for: connection, call.stream.id)
+        launch(work, of: call, on: connection)
       }
       queues.haveBegun()
     }
@@ -171,6 +174,7 @@ internal import Wire
 
   func stopWhenEmpty() {
     // A fetch may be for a call of another reactor: keys are fetched for everybody.
-    if draining, load.connections.load(ordering: .relaxed) == 0, fetches.isIdle { reactor.stop() }
+    guard draining, load.connections.load(ordering: .relaxed) == 0, fetches.isIdle, running.isEmpty else { return }
+    reactor.stop()
   }
 }

@@ -6,9 +6,10 @@ internal import Wire
 /// What reaches a worker from other threads.
 enum WorkerLetter: Sendable {
   case accepted(descriptor: Int32, address: String)
-  case answered(Ticket, streamID: Int32, Result<any WireEncodable, any Error>)
-  /// What a streaming call wanted done.
-  case worked(Ticket, streamID: Int32, Result<any Sendable, any Error>)
+  /// What the task of a unary call came to, by its number among those that run.
+  case answered(task: Int, Result<any WireEncodable, any Error>)
+  /// The same of what a streaming call wanted done.
+  case worked(task: Int, Result<any Sendable, any Error>)
   /// The store has more for calls that follow it.
   case news
   /// Those who watch the health are to look again.

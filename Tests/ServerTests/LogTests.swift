@@ -41,6 +41,7 @@ func `a time is written as RFC 3339 has it, over leap years and before 1970`(mil
   #expect(rfc3339(millis) == text)
 }
 
+
 @Test func `every day of 800 years follows the one before`() {
   let first: Int64 = -11_676_096_000_000
   var previous = rfc3339(first)
@@ -96,6 +97,8 @@ private func context() throws -> CallContext {
     log.call(context, error: Failure(.weakPassword, field: "password", hint: "hint", debug: "why"))
     log.call(context, error: HealthService.UnknownService(name: "a stranger's text"))
     log.call(context, error: NotForeseen())
+    log.call(context, outcome: "OK", clientGone: true)
+    log.call(context, error: Failure(.cancelled), clientGone: true)
   }
   let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
   #expect(
@@ -104,6 +107,8 @@ private func context() throws -> CallContext {
       call.merging(["level": "info", "outcome": "WEAK_PASSWORD", "field": "password", "debug": "why"]) { $1 },
       call.merging(["level": "info", "outcome": "NOT_FOUND"]) { $1 },
       call.merging(["level": "error", "outcome": "INTERNAL", "error": "NotForeseen()"]) { $1 },
+      call.merging(["level": "info", "outcome": "OK", "client": "gone"]) { $1 },
+      call.merging(["level": "info", "outcome": "CANCELLED", "client": "gone"]) { $1 },
     ])
 }
 
