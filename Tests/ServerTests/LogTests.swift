@@ -39,8 +39,11 @@ func `a text in a log line is one JSON string on one line`(text: String, quoted:
 ])
 func `a time is written as RFC 3339 has it, over leap years and before 1970`(millis: Int64, text: String) {
   #expect(rfc3339(millis) == text)
+  #expect(moment(ofDigits: text) == millis)
 }
 
+@Test(arguments: ["", "2026-11-21T00:00:00.04Z", "2026-11-21T00:00:00.0420Z"])
+func `digits that are not those of a moment are none`(text: String) { #expect(moment(ofDigits: text) == nil) }
 
 @Test func `every day of 800 years follows the one before`() {
   let first: Int64 = -11_676_096_000_000

@@ -38,6 +38,9 @@ enum Catalogue {
   static let storeReachable = MetricFamily(
     "latchkey_store_reachable", .gauge, "Whether the database can be reached: 1, or 0.")
   static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Expired rows that were removed.")
+  static let newestBackup = MetricFamily(
+    "latchkey_backup_newest_timestamp_seconds", .gauge,
+    "When the newest backup was asked for, as Unix time; 0 where there is none.")
   static let fetches = MetricFamily(
     "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and by what came of them.")
   static let breakerOpen = MetricFamily(
@@ -67,7 +70,7 @@ enum Catalogue {
   static let all = [
     calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
     certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows,
-    storeReachable, sweptRows, fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting,
+    storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting,
     deliveriesBuried, deliveryOldest, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
     startTime,
   ]
