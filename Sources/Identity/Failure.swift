@@ -68,8 +68,9 @@ package struct Failure: Error, Hashable, Sendable {
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     case storeUnavailable = "STORE_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
-    // The client's deadline or cancel came before the commit: nothing was written, nobody waits for the answer.
+    // The client's cancel or its deadline came before the commit: nothing was written, nobody waits for the answer.
     case cancelled = "CANCELLED"
+    case deadlineExceeded = "DEADLINE_EXCEEDED"
   }
 
   package var reason: Reason

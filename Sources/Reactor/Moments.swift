@@ -27,6 +27,20 @@ package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
   }
 }
 
+/// The moment of which `rfc3339` has made these digits, whatever stands between them; nil: too few or too many.
+package func moment(ofDigits text: String) -> Int64? {
+  let zero = UInt8(ascii: "0")
+  let digits = text.utf8.compactMap { zero...zero + 9 ~= $0 ? Int64($0 - zero) : nil }
+  guard digits.count == 17 else { return nil }
+  func number(_ range: Range<Int>) -> Int64 { digits[range].reduce(0) { $0 * 10 + $1 } }
+  let (month, day) = (number(4..<6), number(6..<8))
+  let year = number(0..<4) - (month <= 2 ? 1 : 0)
+  let dayOfYear = (153 * (month <= 2 ? month + 9 : month - 3) + 2) / 5 + day - 1
+  let days = 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
+  let minutes = number(8..<10) * 60 + number(10..<12)
+  return (days * 1_440 + minutes) * 60_000 + number(12..<17)
+}
+
 private func append(_ number: Int64, width: Int, to line: inout [UInt8]) {
   var scale: Int64 = 1
   for _ in 1..<width { scale *= 10 }

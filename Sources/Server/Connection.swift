@@ -80,9 +80,9 @@ final class Connection {
   // MARK: In
 
   func ready(readable: Bool, writable: Bool) {
-    if isHandshaking { return worker.queueHandshake(self) }
-    if writable || (readable && writeWantsRead) { worker.touch(self) }
-    if readable || (writable && readWantsWrite) { worker.queueRead(self) }
+    if isHandshaking { return worker.queues.addHandshake(self) }
+    if writable || (readable && writeWantsRead) { worker.queues.addTouched(self) }
+    if readable || (writable && readWantsWrite) { worker.queues.addReader(self) }
   }
 
   func handshake() {
@@ -101,8 +101,8 @@ final class Connection {
       self.session = session
       scheduleLife()
       watch(read: true, write: false)
-      worker.touch(self)
-      worker.queueRead(self)
+      worker.queues.addTouched(self)
+      worker.queues.addReader(self)
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
     case .closed, .tooManyKeyUpdates:
@@ -126,7 +126,7 @@ final class Connection {
     while bytesLeft > 0, readsLeft > 0, callsLeft > 0 {
       guard !leavesTooMuch(session) else {
         isMuted = true
-        return worker.touch(self)
+        return worker.queues.addTouched(self)
       }
       switch unsafe channel.read(into: worker.readBuffer) {
       case .done(let count):
@@ -135,7 +135,7 @@ final class Connection {
         life.read(nowMillis: worker.nowMillis)
         let alive = unsafe session.feed(
           UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]), nowMillis: worker.nowMillis)
-        worker.touch(self)
+        worker.queues.addTouched(self)
         callsLeft -= process(session, callsMax: callsLeft)
         guard alive else {
           isBroken = true
@@ -146,7 +146,7 @@ final class Connection {
       case .wantRead: return watchBegun(session)
       case .wantWrite:
         readWantsWrite = true
-        return worker.touch(self)
+        return worker.queues.addTouched(self)
       case .tooManyKeyUpdates:
         worker.offended(self, .tooManyKeyUpdates)
         return close()
@@ -156,7 +156,7 @@ final class Connection {
         return close()
       }
     }
-    worker.queueRead(self)
+    worker.queues.addReader(self)
   }
 
   /// A client that does not take what we say is not listened to either. What waits for its windows does not count here:
@@ -204,7 +204,7 @@ final class Connection {
 
   private func waitForTurn(_ streams: ArraySlice<HTTP2.Stream>, _ session: Session) {
     session.sink.touchAgain(streams)
-    worker.queueRead(self)
+    worker.queues.addReader(self)
   }
 
   func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
@@ -226,7 +226,7 @@ final class Connection {
       say(refusal, on: call.stream, session)
     case .ready(let message):
       call.stage = .ready
-      worker.decideLater(self, call, message)
+      worker.queues.addUndecided(call, message, on: self)
     case .messages(let messages, let last): converse(call, messages, last: last, session)
     }
   }
@@ -247,7 +247,7 @@ final class Connection {
     settle(call, .ok)
     session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 
   func fail(_ call: ServerCall, _ status: Status) {
@@ -263,7 +263,7 @@ final class Connection {
       session.respondTrailersOnly(call.stream, Replies.trailersOnly(status))
     }
     life.used(nowMillis: worker.nowMillis)
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 
   private var unsentBytes: Int { out.count - outOffset }
@@ -274,7 +274,7 @@ final class Connection {
     writeWantsRead = false
     while true {
       if unsentBytes == 0 {
-        if out.isEmpty { out = worker.takeWriteBuffer() }
+        if out.isEmpty { out = worker.writeBuffer.take() }
         out.removeAll(keepingCapacity: true)
         outOffset = 0
         guard session.drain(into: &out, bytesMax: worker.limits.writeBufferBytes) else { return close() }
@@ -296,7 +296,7 @@ final class Connection {
       }
     }
     // Who has nothing to say keeps no room for it.
-    worker.giveWriteBuffer(out)
+    worker.writeBuffer.giveBack(out, bytesMax: 2 * worker.limits.writeBufferBytes)
     out = []
     // Streams that closed while the answers were sent are reported now.
     _ = process(session, callsMax: 0)
@@ -305,7 +305,7 @@ final class Connection {
     if isMuted {
       // What libssl has read already wakes nobody.
       isMuted = false
-      worker.queueRead(self)
+      worker.queues.addReader(self)
     }
     if session.sink.unsentBytes > 0 { watchUntaken(session) }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)

@@ -45,6 +45,18 @@ extension Connection {
   }
 }
 
+extension Worker {
+  func startsFollowing(_ connection: Connection) {
+    load.following.add(1, ordering: .sequentiallyConsistent)
+    following[ObjectIdentifier(connection)] = connection
+  }
+
+  func stopsFollowing(_ connection: Connection) {
+    load.following.subtract(1, ordering: .relaxed)
+    if connection.followingCalls == 0 { following[ObjectIdentifier(connection)] = nil }
+  }
+}
+
 /// Tells the workers that the store has something new for those who follow it.
 final class StoreNews: Sendable {
   private let workers = Mutex<[(mailbox: Mailbox<WorkerLetter>, load: Load)]>([])

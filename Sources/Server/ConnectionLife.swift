@@ -1,5 +1,6 @@
 internal import GRPC
 internal import HTTP2
+internal import Identity
 internal import Reactor
 internal import Services
 internal import Store
@@ -30,11 +31,12 @@ extension Connection {
       guard now >= call.deadlineMillis else { return }
       // A commit that was taken up goes through, and its answer is sent.
       guard call.context.fate.cancel() else { return }
-      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+      guard call.isWorthALine else { return finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
+      worker.refuse(call, Failure(.deadlineExceeded), on: self)
     case .receiving:
       worker.reached(.requestTime, on: self)
       finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
-    case .answered: break
+    case .unheard, .answered: break
     }
   }
 
@@ -58,8 +60,10 @@ extension Connection {
     if call.awaitsTaking { callsToGoOn -= 1 }
     if call.follows { endFollowing() }
     if call.holdsDrain { holdingCalls -= 1 }
-    if call.stage != .answered { _ = call.context.fate.cancel() }
-    settle(call, .cancelled)
+    if call.stage != .answered {
+      _ = call.context.fate.cancel()
+      if call.hasTask { call.stage = .unheard } else { worker.leave(call, .cancelled, on: self) }
+    }
     if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
@@ -134,6 +138,6 @@ extension Connection {
       session.terminate(fault)
     case .close: return close()
     }
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 }

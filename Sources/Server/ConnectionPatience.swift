@@ -19,7 +19,7 @@ extension Connection {
     guard let session, let since = session.begunMillis else { return }
     guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session) }
     session.terminate(.slowFrame)
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 
   /// Counts what is kept of a call's message that is not whole, or whole and not the end of its request. The window for
@@ -62,6 +62,6 @@ extension Connection {
     watchUntaken(session)
     // Here and not above, which a flush calls as well: a socket that takes nothing would be flushed again at once, and
     // for ever.
-    if session.wantsToWrite { worker.touch(self) }
+    if session.wantsToWrite { worker.queues.addTouched(self) }
   }
 }

@@ -57,7 +57,7 @@ extension Connection {
       session.reset(call.stream, .enhanceYourCalm)
     }
     life.used(nowMillis: worker.nowMillis)
-    worker.touch(self)
+    worker.queues.addTouched(self)
   }
 
   // MARK: What they want done
@@ -69,13 +69,13 @@ extension Connection {
     else { return }
     call.isPaused = true
     call.hasWorked = !call.follows
-    worker.beginLater(work, of: call, on: self)
+    worker.queues.addBeginning(work, of: call, on: self)
   }
 
-  func worked(_ call: ServerCall, _ result: Result<any Sendable, any Error>) {
+  func worked(_ call: ServerCall, _ value: any Sendable) {
     guard let session, call.stage == .receiving else { return }
     do {
-      guard let step = try call.worked(result.get(), nowMillis: worker.nowMillis, arena: worker.arena) else { return }
+      guard let step = try call.worked(value, nowMillis: worker.nowMillis, arena: worker.arena) else { return }
       call.awaitsTaking = true
       callsToGoOn += 1
       send(call, step, session)
@@ -101,7 +101,7 @@ extension Connection {
       }
       // What came meanwhile lies on the stream, or behind its window.
       session.sink.touchAgain([stream])
-      worker.queueRead(self)
+      worker.queues.addReader(self)
     }
   }
 

@@ -33,22 +33,26 @@ package struct Log: Sendable {
 
   /// A call that was more than a look-up. Look-ups answered on the spot are counted, not written. Past the front of
   /// `Logger`, since its dictionary of fields is most of what a line costs.
-  func call(_ context: CallContext, outcome: String) {
+  /// - Parameter clientGone: nobody heard it.
+  func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
     guard logger.logLevel <= .info else { return }
-    lines.write(
-      .info, "call",
-      [
-        ("caller", context.caller.name.text), ("method", context.path), ("outcome", outcome),
-        ("peer", context.peerAddress),
-      ])
+    var fields = [
+      ("caller", context.caller.name.text), ("method", context.path), ("outcome", outcome),
+      ("peer", context.peerAddress),
+    ]
+    if clientGone { fields.append(Log.clientGone) }
+    lines.write(.info, "call", fields)
   }
 
+  private static let clientGone = ("client", "gone")
+
   /// A refused call at info, a failure of ours at error: its text is for us, the client got none of it.
-  func call(_ context: CallContext, error: any Error) {
+  func call(_ context: CallContext, error: any Error, clientGone: Bool = false) {
     switch error {
     case let failure as Failure:
       guard logger.logLevel <= .info else { return }
       var fields = fields(context, failure.reason.rawValue)
+      if clientGone { fields[Log.clientGone.0] = .string(Log.clientGone.1) }
       if let field = failure.field { fields["field"] = .string(field) }
       if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)

@@ -60,11 +60,11 @@ package final class Server: Sendable {
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
     let providers = try settings.registry(fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
     let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault), metrics)
+    let backups = try Server.naming("store.backup_folder") { try settings.backupDesk(of: opened.store, log: log) }
     let environment = Environment(
       store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
       passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
-      policy: settings.policy,
-      backups: try Server.naming("store.backup_folder") { try settings.backups(of: opened.store, log: log) })
+      policy: settings.policy, backups: backups ?? NoBackups())
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
@@ -96,7 +96,7 @@ package final class Server: Sendable {
     let calls = CallMetrics(methods, reactors: count)
     endpointMailbox = try Mailbox()
     keysMailbox = try Mailbox()
-    report(calls, to: registry, tls, opened, passwords)
+    report(calls, to: registry, tls, opened, passwords, backups)
     try startEndpoint(metrics)
     if let keysTLS { try startKeys(keysTLS, metrics) }
     try startWorkers(shared, calls)
@@ -145,13 +145,14 @@ package final class Server: Sendable {
 
   private func report(
     _ calls: CallMetrics, to registry: MetricsRegistry, _ tls: CurrentContext, _ opened: OpenedStore,
-    _ passwords: PasswordDesk
+    _ passwords: PasswordDesk, _ backups: BackupDesk?
   ) {
     calls.report(to: registry)
     let (workers, fetcher) = (workers, fetcher)
     let gauges = Gauges(registry: registry)
     gauges.reportProcess(opened)
     gauges.reportCertificate(tls)
+    if let backups { gauges.reportBackups(backups) }
     gauges.reportConnections(workers)
     gauges.reportBreakers(of: settings.providers.map(\.id), fetcher)
     gauges.reportQueues([

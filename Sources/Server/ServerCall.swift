@@ -15,6 +15,8 @@ final class ServerCall {
     case ready
     /// Its task runs.
     case running
+    /// Its client has gone while its task runs: it is counted and logged by what comes of that, and not answered.
+    case unheard
     /// Answered, refused or gone: whatever a task still brings is dropped.
     case answered
   }
@@ -29,6 +31,8 @@ final class ServerCall {
   let begunNanos: Int64
   var stage = Stage.receiving
   var headSent = false
+  /// A task runs for it.
+  var hasTask = false
   /// Of a streaming call.
   var messagesReceived = 0
   /// Its work is under way, or the client has yet to take what came of it: nothing more of what it sends is looked at.
@@ -69,6 +73,15 @@ final class ServerCall {
   }
 
   var isStreaming: Bool { handler != nil }
+
+  /// It came to more than a look: the log says how it ended.
+  var isWorthALine: Bool { isStreaming ? hasWorked : hasTask || stage == .unheard }
+
+  /// Why it failed. Work that gave up because nobody waits for it any more, when its time was up, failed of that.
+  func reason(of error: any Error, nowMillis: Int64) -> any Error {
+    guard nowMillis >= deadlineMillis, (error as? Failure)?.reason == .cancelled else { return error }
+    return Failure(.deadlineExceeded)
+  }
 
   func admit() throws {
     guard method.access != .right || context.caller.rights.include(methodNumber: number) else {

@@ -51,11 +51,13 @@ package enum Failures {
   }
 
   private static func status(_ failure: Failure, _ arena: Arena) -> GRPC.Status {
-    // Nobody waits for this answer; the code is what a client's own library would have said.
-    guard failure.reason != .cancelled else {
-      return GRPC.Status(.cancelled, "the call was cancelled before it changed anything")
-    }
     let code = code(of: failure.reason)
+    // Nobody waits for these; the codes are what a client's own library would have said.
+    switch failure.reason {
+    case .cancelled: return GRPC.Status(code, "the call was cancelled before it changed anything")
+    case .deadlineExceeded: return GRPC.Status(code, "Deadline Exceeded")
+    default: break
+    }
     var message = failure.reason.rawValue
     if let field = failure.field { message += " (\(field))" }
     // A hint may quote what came from outside; and the details say the same as the header, which is cut.
@@ -99,6 +101,7 @@ package enum Failures {
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
     case .providerUnavailable, .storeUnavailable, .backupFailed: .unavailable
     case .cancelled: .cancelled
+    case .deadlineExceeded: .deadlineExceeded
     }
   }
 }

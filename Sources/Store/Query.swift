@@ -134,17 +134,20 @@ package struct WaysInRecord: Hashable, Sendable {
   package var emailLink: Bool
   package var emailProved: Bool
   package var hasPhoneNumber: Bool
+  /// It has one, and text messages are its only second factor.
+  package var hasOnlyPhoneFactors: Bool
   /// Of the identities, in the order they were linked; one that has two at a provider names it twice.
   package var providerIDs: [String]
 
   package init(
     hasPassword: Bool = false, emailLink: Bool = false, emailProved: Bool = false, hasPhoneNumber: Bool = false,
-    providerIDs: [String] = []
+    hasOnlyPhoneFactors: Bool = false, providerIDs: [String] = []
   ) {
     self.hasPassword = hasPassword
     self.emailLink = emailLink
     self.emailProved = emailProved
     self.hasPhoneNumber = hasPhoneNumber
+    self.hasOnlyPhoneFactors = hasOnlyPhoneFactors
     self.providerIDs = providerIDs
   }
 }
@@ -153,7 +156,16 @@ extension AccountState {
   package var waysIn: WaysInRecord {
     WaysInRecord(
       hasPassword: account.passwordHash != nil, emailLink: account.emailLink, emailProved: account.emailProved,
-      hasPhoneNumber: account.phoneNumber != nil, providerIDs: identities.map(\.key.providerID))
+      hasPhoneNumber: account.phoneNumber != nil,
+      hasOnlyPhoneFactors: account.phoneNumber != nil && hasOnlyPhoneFactors,
+      providerIDs: identities.map(\.key.providerID))
+  }
+
+  /// Recovery codes stand in for a factor and are none.
+  package var hasSecondFactor: Bool { factors.contains { $0.kind != .recoveryCode } }
+
+  package var hasOnlyPhoneFactors: Bool {
+    hasSecondFactor && factors.allSatisfy { $0.kind == .phone || $0.kind == .recoveryCode }
   }
 }
 

@@ -39,7 +39,10 @@ extension AccountRecord {
 extension WaysInRecord {
   /// One row for each identity of an account, or one where it has none.
   static let columns = """
-    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, i.provider_id
+    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
+    CASE WHEN a.phone_number IS NULL THEN false ELSE coalesce(( \
+      SELECT bool_and(kind = 'phone') FROM factors WHERE account_id = a.id AND kind <> 'recovery_code'), false) END, \
+    i.provider_id
     """
 
   /// nil: there is no row.
@@ -47,10 +50,10 @@ extension WaysInRecord {
     guard row.step() else { return nil }
     self.init(
       hasPassword: try row.bool(), emailLink: try row.bool(), emailProved: try row.bool(),
-      hasPhoneNumber: try row.bool())
+      hasPhoneNumber: try row.bool(), hasOnlyPhoneFactors: try row.bool())
     if let providerID = row.optionalText() { providerIDs.append(providerID) }
     while row.step() {
-      for _ in 0..<4 { _ = try row.bool() }
+      for _ in 0..<5 { _ = try row.bool() }
       providerIDs.append(row.text())
     }
   }

@@ -13,11 +13,12 @@ extension Writer {
     case .insertIdentity(let identity), .updateIdentity(let identity):
       try markAddresses(of: identity.accountID)
       markWaysIn(identity.email)
-    case .guardAccount(let id, _), .deleteIdentity(_, let id): try markAddresses(of: id)
+    case .insertFactor(let factor): try markAddresses(of: factor.accountID)
+    case .guardAccount(let id, _), .deleteIdentity(_, let id), .deleteFactor(_, let id): try markAddresses(of: id)
     case .closeAccount(let closed, _): try markAddresses(of: closed.id)
-    case .touchAccount, .rememberUnlink, .forgetUnlink, .insertFactor, .insertSession, .rotateSession, .closeSession,
+    case .touchAccount, .rememberUnlink, .forgetUnlink, .insertSession, .rotateSession, .closeSession,
       .closeSessions, .closeSessionsOf, .guardSession, .insertPending, .completePending, .countPendingAttempt,
-      .updateFactor, .deleteFactor, .spendPendingAttempt, .resealPending,
+      .updateFactor, .spendPendingAttempt, .resealPending,
       .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey,
       .enqueueDelivery, .countThrottle, .resetThrottle,
       .claimDelivery, .removeDelivery, .buryDelivery, .deleteSigningKeys,

@@ -50,8 +50,10 @@ struct AccountRow {
 /// One identity of an account beside what the account itself says, or that alone where it has none.
 struct WaysInRow {
   static let columns = """
-    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, i.provider_id, \
-    i.linked_at
+    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
+    CASE WHEN a.phone_number IS NULL OR a.factor_count = 0 THEN 0 ELSE coalesce(( \
+      SELECT min(kind = 'phone') FROM factors WHERE account_number = a.number AND kind <> 'recovery_code'), 0) END, \
+    i.provider_id, i.linked_at
     """
   let record: WaysInRecord
   let providerID: String?
@@ -59,7 +61,8 @@ struct WaysInRow {
 
   init(_ row: Statement) throws(Failure) {
     record = WaysInRecord(
-      hasPassword: row.bool(), emailLink: row.bool(), emailProved: row.bool(), hasPhoneNumber: row.bool())
+      hasPassword: row.bool(), emailLink: row.bool(), emailProved: row.bool(), hasPhoneNumber: row.bool(),
+      hasOnlyPhoneFactors: row.bool())
     providerID = row.optionalText()
     linkedAt = row.int64()
   }

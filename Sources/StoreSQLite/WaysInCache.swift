@@ -162,10 +162,10 @@ private struct Entry {
     if let record {
       guard record.providerIDs.count <= Entry.providersMax else { return nil }
       flags |= Entry.registered
-      for (bit, isSet) in [record.hasPassword, record.emailLink, record.emailProved, record.hasPhoneNumber].enumerated()
-      where isSet {
-        flags |= 4 << UInt64(bit)
-      }
+      let facts = [
+        record.hasPassword, record.emailLink, record.emailProved, record.hasPhoneNumber, record.hasOnlyPhoneFactors,
+      ]
+      for (bit, isSet) in facts.enumerated() where isSet { flags |= 4 << UInt64(bit) }
       for providerID in record.providerIDs.reversed() {
         guard let number = names.number(providerID) else { return nil }
         providers = providers << 8 | UInt64(number)
@@ -191,6 +191,6 @@ private struct Entry {
     }
     return WaysInRecord(
       hasPassword: flags & 4 != 0, emailLink: flags & 8 != 0, emailProved: flags & 16 != 0,
-      hasPhoneNumber: flags & 32 != 0, providerIDs: providerIDs)
+      hasPhoneNumber: flags & 32 != 0, hasOnlyPhoneFactors: flags & 64 != 0, providerIDs: providerIDs)
   }
 }

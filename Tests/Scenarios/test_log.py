@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from clients import PASSWORD, Client, fresh_email, password, provider, session
+from collections.abc import Callable
+
+from clients import PASSWORD, Client, assertion, fresh_email, password, provider, session
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from metrics import ON_A_FREE_PORT, eventually
 from processes import Server, Simulator
+
+SIGN_IN = "latchkey.v1.AuthService/SignIn"
 
 
 def test_the_log_is_json_lines_and_names_the_address_once_it_takes_calls(server: Server) -> None:
@@ -24,3 +31,25 @@ def test_no_log_line_holds_a_password_a_token_or_a_key(server: Server, web: Clie
     for secret in (PASSWORD, token, exists.pending_token, made.id_token, made.refresh_token, linked.id_token,
                    refreshed.refresh_token, "lk_"):
         assert secret not in text
+
+
+def test_a_call_whose_client_has_gone_is_logged_and_counted_by_what_came_of_it(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = serve(metrics=ON_A_FREE_PORT, fetch={"total_millis": 1000})
+    simulator.behave("oidc.hanging", "hang")
+    try:
+        request = auth.SignInRequest(credential=assertion(simulator, "oidc.hanging"))
+        call = AuthServiceStub(connect(server).channel).SignIn.future(request)
+        eventually(server, lambda scrape: scrape("latchkey_calls_in_flight", method=SIGN_IN) == 1)
+        call.cancel()
+        seen = eventually(server, lambda scrape: scrape("latchkey_streams") == 0)
+        assert seen("latchkey_calls_in_flight", method=SIGN_IN) == 1, "its work goes on"
+        seen = eventually(server, lambda scrape: scrape("latchkey_calls_in_flight", method=SIGN_IN) == 0)
+    finally:
+        simulator.behave("oidc.hanging", "well")
+    assert seen("latchkey_calls_total", method=SIGN_IN, code="UNAVAILABLE") == 1
+    assert seen.sum("latchkey_calls_total", method=SIGN_IN) == seen("latchkey_calls_client_gone_total") == 1
+    assert seen("latchkey_failures_total", reason="PROVIDER_UNAVAILABLE") == 1
+    [line] = [line for line in server.lines() if line["message"] == "call"]
+    assert (line["method"], line["caller"]) == ("/" + SIGN_IN, "web")
+    assert (line["outcome"], line["client"]) == ("PROVIDER_UNAVAILABLE", "gone")

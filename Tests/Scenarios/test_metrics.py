@@ -41,7 +41,7 @@ def metered(serve: Callable[..., Server]) -> Callable[..., Server]:
 @pytest.fixture(scope="module")
 def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
     """The one whose endpoint is attacked."""
-    running = Server.start(folder, simulator, metrics=ON_A_FREE_PORT)
+    running = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store={"backup_folder": "metered-copies"})
     yield running
     running.stop()
 
@@ -123,6 +123,20 @@ def test_pending_rows_are_counted_as_they_come_and_go_and_after_a_restart(
     assert Scrape.of(server)("latchkey_pending_rows") == 3
     connect(server).delete(made.id_token)
     assert Scrape.of(server)("latchkey_pending_rows") == 0
+
+
+@pytest.mark.skipif(databases.ON_POSTGRES, reason="a database is backed up by its own tools")
+def test_the_newest_backup_is_told_by_its_moment_also_after_a_restart(
+        metered: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
+    server = metered(store={"backup_folder": str(tmp_path / "copies")})
+    newest = "latchkey_backup_newest_timestamp_seconds"
+    assert Scrape.of(server).samples[newest, frozenset()] == 0
+    for _ in range(2):
+        made = connect(server, key="admin").backup()
+        assert Scrape.of(server)(newest) == made.created_at.ToMilliseconds() / 1000
+    server.stop()
+    server.launch()
+    assert Scrape.of(server)(newest) == made.created_at.ToMilliseconds() / 1000
 
 
 def test_a_path_that_is_not_served_is_counted_without_its_name(

@@ -69,6 +69,24 @@ def test_check_39_sign_up_answers_alike_for_a_free_and_for_an_owned_address(care
     assert client.get(owner.id_token).email == owned
 
 
+def test_check_39_a_repeat_under_its_key_is_answered_alike_and_mails_nothing_again(
+        careful: Server, client: Client) -> None:
+    free, owned = fresh_email(), fresh_email()
+    client.create(owned, code=sign_up_code(careful, client, owned))
+    mailed = {free: "sign_up", owned: "sign_up_known"}
+    for email, kind in mailed.items():
+        key = secrets.token_hex(8)
+        first = client.ask_to_create(email, idempotency_key=key)
+        assert [client.ask_to_create(email, idempotency_key=key) for _ in range(3)] == [first] * 3
+        outbox.wait_for(careful, kind, email)
+    time.sleep(0.5)
+    assert [len(outbox.messages(careful, kind, email)) for email, kind in mailed.items()] == [1, 1]
+    kept = careful.rows("SELECT DISTINCT account_id, session_id, length(outcome) FROM idempotency")
+    assert kept == [("", None, len("verification_sent 1234567890123"))]
+    code = code_in(outbox.messages(careful, "sign_up", free)[0], "signUp")
+    assert client.create(free, code=code).account.email == free
+
+
 def test_check_5_a_password_that_a_stranger_signed_up_with_never_waits_behind_the_owners_click(
         careful: Server, client: Client) -> None:
     email = fresh_email()

@@ -58,7 +58,7 @@ private func desk(
   _ store: any Store, _ folder: String, keptMax: Int = 0, limitMillis: Int64 = 60_000
 ) throws -> BackupDesk {
   let log = Log(JSONLines(level: .critical, descriptor: 2))
-  return BackupDesk(store, try BackupFolder(folder, keptMax: keptMax), limitMillis: limitMillis, log: log)
+  return try BackupDesk(store, try BackupFolder(folder, keptMax: keptMax), limitMillis: limitMillis, log: log)
 }
 
 private func refusal(_ body: () async throws -> BackupRecord) async -> Failure? {
@@ -85,6 +85,32 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
       #expect(made.sha256 == Digest(sha256([1, 2, 3])) && made.byteCount == 3)
       #expect(try files(folder + "/deep/down") == [made.fileName])
       #expect(readFile("\(folder)/deep/down/\(made.fileName)", bytesMax: 10) == [1, 2, 3])
+    }
+  }
+
+  @Test func `the newest backup is known after each`() async throws {
+    try await withFolder { folder in
+      let desk = try desk(CopiedStore(), folder)
+      #expect(desk.newest == Timestamp(millis: 0), "there is none")
+      for now in [moment, moment.adding(millis: 5_000)] {
+        _ = try await desk.make(at: now, fate: Fate()) { _ in }
+        #expect(desk.newest == now)
+      }
+    }
+  }
+
+  @Test func `the newest backup is known after a start, and a failed one is none`() async throws {
+    try await withFolder { folder in
+      let names = [
+        "1120T235959.999Z-ffffffff.db", "1121T000000.042Z-00000000.db", "1122T000000.000Z-00000000.db.draft",
+      ]
+      for name in names {
+        try Data().write(to: URL(filePath: "\(folder)/latchkey-2026\(name)"))
+      }
+      let desk = try desk(CopiedStore(failure: StoreCopyError.full), folder)
+      #expect(desk.newest == moment)
+      _ = await refusal { try await desk.make(at: moment.adding(millis: 5_000), fate: Fate()) { _ in } }
+      #expect(desk.newest == moment)
     }
   }
 
@@ -196,8 +222,9 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   @Test func `without a folder no backup is made`() async throws {
     let usual = try settings()
     #expect(usual.backupFolder == "" && usual.backupsKeptMax == 0 && usual.backupMillis == 600_000)
-    let backups = try usual.backups(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2)))
-    #expect(await refusal { try await backups.make(at: moment, fate: Fate()) { _ in } }?.reason == .backupNotConfigured)
+    #expect(try usual.backupDesk(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2))) == nil)
+    let refused = await refusal { try await NoBackups().make(at: moment, fate: Fate()) { _ in } }
+    #expect(refused?.reason == .backupNotConfigured)
     #expect(try settings(nested("store.backup_folder", "\"copies\"")).backupFolder == "/etc/latchkey/copies")
   }
 }

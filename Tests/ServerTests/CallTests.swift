@@ -1,5 +1,6 @@
 import Admission
 import Crypto
+import Identity
 import Services
 import Store
 import Testing
@@ -51,6 +52,21 @@ private func table() -> CallerTable {
     return call.holdsDrain
   }
   #expect(holds == [true, true, true, false])
+}
+
+@Test(arguments: [
+  (Failure(.cancelled), 99, Failure(.cancelled)), (Failure(.cancelled), 100, Failure(.deadlineExceeded)),
+  (Failure(.cancelled), 101, Failure(.deadlineExceeded)), (Failure(.userDisabled), 101, Failure(.userDisabled)),
+] as [(Failure, Int64, Failure)])
+func `work that gave up when the call's time was up failed of that`(failure: Failure, millis: Int64, reason: Failure)
+  throws
+{
+  let check = try #require(HealthService(HealthState(), services: []).methods.first)
+  var head = RequestHead()
+  head.timeoutMillis = 100
+  let call = ServerCall(HTTP2.Stream(id: 1), head, 0, check, .anyone, address: "", nowMillis: 0, nowNanos: 0)
+  #expect(call.reason(of: failure, nowMillis: millis) as? Failure == reason)
+  #expect(call.reason(of: StoreError.closed, nowMillis: millis) as? StoreError == .closed)
 }
 
 @Test(arguments: [

@@ -39,7 +39,11 @@ func `a text in a log line is one JSON string on one line`(text: String, quoted:
 ])
 func `a time is written as RFC 3339 has it, over leap years and before 1970`(millis: Int64, text: String) {
   #expect(rfc3339(millis) == text)
+  #expect(moment(ofDigits: text) == millis)
 }
+
+@Test(arguments: ["", "2026-11-21T00:00:00.04Z", "2026-11-21T00:00:00.0420Z"])
+func `digits that are not those of a moment are none`(text: String) { #expect(moment(ofDigits: text) == nil) }
 
 @Test func `every day of 800 years follows the one before`() {
   let first: Int64 = -11_676_096_000_000
@@ -96,6 +100,8 @@ private func context() throws -> CallContext {
     log.call(context, error: Failure(.weakPassword, field: "password", hint: "hint", debug: "why"))
     log.call(context, error: HealthService.UnknownService(name: "a stranger's text"))
     log.call(context, error: NotForeseen())
+    log.call(context, outcome: "OK", clientGone: true)
+    log.call(context, error: Failure(.cancelled), clientGone: true)
   }
   let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
   #expect(
@@ -104,6 +110,8 @@ private func context() throws -> CallContext {
       call.merging(["level": "info", "outcome": "WEAK_PASSWORD", "field": "password", "debug": "why"]) { $1 },
       call.merging(["level": "info", "outcome": "NOT_FOUND"]) { $1 },
       call.merging(["level": "error", "outcome": "INTERNAL", "error": "NotForeseen()"]) { $1 },
+      call.merging(["level": "info", "outcome": "OK", "client": "gone"]) { $1 },
+      call.merging(["level": "info", "outcome": "CANCELLED", "client": "gone"]) { $1 },
     ])
 }
 

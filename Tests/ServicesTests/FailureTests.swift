@@ -52,7 +52,7 @@ private func detail<M: WireMessage>(_ type: M.Type, of status: GRPC.Status) thro
   return try found.first.map { try M.decode($0.value.span, arena: roomyArena()) }
 }
 
-@Test(arguments: Failure.Reason.allCases.filter { $0 != .cancelled })
+@Test(arguments: Failure.Reason.allCases.filter { $0 != .cancelled && $0 != .deadlineExceeded })
 func `each reason has the status of the error table, and says so in its details`(reason: Failure.Reason) throws {
   let expected = try #require(table.first { $0.reasons.contains(reason.rawValue) }, "\(reason) is in no row").status
   let status = status(of: Failure(reason, field: "some.field", hint: "Do this."))
@@ -103,9 +103,12 @@ func `each reason has the status of the error table, and says so in its details`
   #expect(!String(decoding: status.details, as: UTF8.self).contains("SELECT"))
 }
 
-@Test func `a call that was cancelled ends as its client's own library would have said`() {
-  let status = status(of: Failure(.cancelled))
-  #expect(status.code == .cancelled && status.details.isEmpty)
+@Test(arguments: [(Failure.Reason.cancelled, 1), (.deadlineExceeded, 4)])
+func `what nobody waits for has the code that a client's own library would have said`(
+  reason: Failure.Reason, code: Int
+) {
+  let status = status(of: Failure(reason))
+  #expect(status.code.rawValue == code && status.details.isEmpty)
 }
 
 @Test func `an error that nobody foresaw tells the client nothing of itself`() {

@@ -91,6 +91,23 @@ extension Promise {
         try await bench.load { $0.waysIn = account.email }.waysIn,
         AccountState(account: account, identities: [early, late]).waysIn)
     },
+    Promise("the ways in say where text messages are the only second factor of who has a telephone") { bench in
+      var state = AccountState(account: bench.account("ann", email: "ann@example.com"))
+      state.account.phoneNumber = "+4915112345678"
+      try await bench.prepare(.insertAccount(state.account))
+      try await bench.prepare(.insertIdentity(bench.identity("1", of: "ann", provider: "a.example")))
+      state.identities = [bench.identity("1", of: "ann", provider: "a.example")]
+      for (kind, isOnlyPhone) in [(.recoveryCode, false), (.phone, true), (.totp, false)] as [(FactorKind, Bool)] {
+        let factor = FactorRecord(id: kind.rawValue, accountID: "ann", kind: kind, enrolledAt: Bench.noon)
+        try await bench.prepare(.insertFactor(factor))
+        state.factors.append(factor)
+        let found = try await bench.load { $0.waysIn = "ann@example.com" }.waysIn
+        try bench.equal(found, state.waysIn)
+        try bench.equal(found?.hasOnlyPhoneFactors, isOnlyPhone)
+      }
+      try await bench.prepare(.deleteFactor(id: FactorKind.totp.rawValue, accountID: "ann"))
+      try bench.equal(try await bench.load { $0.waysIn = "ann@example.com" }.waysIn?.hasOnlyPhoneFactors, true)
+    },
     Promise("a linked address follows the tier and address last asserted") { bench in
       var identity = bench.identity("1", of: "ann", email: "x@example.com", tier: .unverified)
       try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(identity))

@@ -17,11 +17,11 @@ import Testing
   @Test func `an address that was never looked up is not known`() { #expect(find(key) == .none) }
 
   @Test func `what was kept is found, providers in their order, by every reader`() {
-    for flags in 0..<16 {
+    for flags in 0..<32 {
       for providerIDs in [[], ["a"], ["b", "a"], ["a", "b", "a"], (0..<8).map { "p\($0)" }] {
         let record = WaysInRecord(
           hasPassword: flags & 1 != 0, emailLink: flags & 2 != 0, emailProved: flags & 4 != 0,
-          hasPhoneNumber: flags & 8 != 0, providerIDs: providerIDs)
+          hasPhoneNumber: flags & 8 != 0, hasOnlyPhoneFactors: flags & 16 != 0, providerIDs: providerIDs)
         keep(record)
         #expect(find(key) == .some(record))
       }
@@ -105,18 +105,25 @@ import Testing
       identity: IdentityKey(providerID: ["google.com", "oidc.corp"].randomElement(using: &random)!, subject: id),
       email: email(&random), tier: Bool.random(using: &random) ? .verified : .unverified)
     let identity = IdentityRecord(assertion: assertion, accountID: id, linkedAt: Timestamp(millis: 0))
-    switch Int.random(in: 0..<12, using: &random) {
+    let kind: FactorKind = [.phone, .totp, .recoveryCode].randomElement(using: &random)!
+    let factor = FactorRecord(id: kind.rawValue, accountID: id, kind: kind, enrolledAt: Timestamp(millis: 0))
+    switch Int.random(in: 0..<16, using: &random) {
     case 0: return Change([
         .closeAccount(
           ClosedAccountRecord(id: id, closedAt: Timestamp(millis: 0)), version: state.account.version)])
     case 1...3: return Change([edited, .insertIdentity(identity)])
     case 4, 5: return Change([edited, .updateIdentity(identity)])
     case 6, 7: return Change([edited, .deleteIdentity(identity.key, accountID: id)])
+    // Without the account's own version, which no promise of the store asks for.
+    case 8...11:
+      let isEnrolled = state.factors.contains { $0.id == factor.id }
+      return Change([isEnrolled ? .deleteFactor(id: factor.id, accountID: id) : .insertFactor(factor)])
     default:
       var account = state.account
       account.email = Int.random(in: 0..<4, using: &random) == 0 ? nil : email(&random)
       account.passwordHash = Bool.random(using: &random) ? "hash" : nil
       account.emailLink = Bool.random(using: &random)
+      account.phoneNumber = Bool.random(using: &random) ? "+4915114\(id)" : nil
       return Change([.updateAccount(account)])
     }
   }

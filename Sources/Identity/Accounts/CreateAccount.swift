@@ -47,7 +47,7 @@ package struct CreateAccount: Sendable {
       return try await create(request, nil, query, call)
     }
     if environment.policy.signUp == .verifyFirst {
-      return .verificationSent(expiresAt: try await environment.sendSignUp(request, call))
+      return try await environment.sendSignUp(request, call)
     }
     let throttle = environment.throttle(.signUps, call: call)
     throttle.look(into: &query)
@@ -123,8 +123,9 @@ package struct CreateAccount: Sendable {
     return .commit(Change(spent + writes + counts + remembered), (opened, AccountState(account: account)))
   }
 
-  private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> CreateAnswer {
-    asNew(try await environment.repeatSession(of: record, call: call))
+  func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> CreateAnswer {
+    if let sent = SentSignUp(outcome: record.outcome) { return sent.answer }
+    return asNew(try await environment.repeatSession(of: record, call: call))
   }
 
   private func asNew(_ grant: SessionGrant) -> CreateAnswer {

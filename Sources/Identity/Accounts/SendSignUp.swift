@@ -4,16 +4,17 @@ extension Environment {
   /// Mails what proves the address of an account that is yet to be made, or tells its owner that there is one. A row is
   /// written and a mail is sent either way, so that nobody else learns which it was (check 39).
   ///
-  /// Nothing of the request is kept: whoever follows the link sets the password, so that a stranger's password never
-  /// waits behind the owner's click (check 5).
-  func sendSignUp(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> Timestamp {
+  /// Nothing of the request is kept, but a keyed digest under its idempotency key: whoever follows the link sets the
+  /// password, so that a stranger's never waits behind the owner's click (check 5).
+  func sendSignUp(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
     try requireNew(request.password, field: "password")
     try requireMail(request.mail, call)
     var query = Query()
     query.email = request.email
+    query.idempotency = call.idempotency?.key
     let throttles = [throttle(.signUps, call: call), throttle(.sends, of: request.email, call: call)]
     for throttle in throttles { throttle.look(into: &query) }
-    return try await decideAndCommit(query, try await first(query), call: call) { facts, now in
+    let settled = try await settle(query, try await first(query), call: call) { facts, now in
       let counts = try throttles.flatMap { try $0.admit(facts, now: now).count(at: now) }
       let pending = newCode(
         HeldCode(), purpose: .signUp, identity: .mail(request.email), email: request.email,
@@ -26,7 +27,32 @@ extension Environment {
           OutgoingMessage(
             .signUpKnown, to: .email(request.email), locale: request.mail.locale, expiresAt: pending.record.expiresAt),
           now: now)
-      return .commit(Change(counts + insert(pending) + [mail]), pending.record.expiresAt)
+      let sent = SentSignUp(expiresAt: pending.record.expiresAt)
+      // Without whose the address is: the record of a known one is that of a free one.
+      let remembered = call.remember(sent.outcome, accountID: "", sessionID: nil, policy: policy, now: now)
+      return .commit(Change(counts + insert(pending) + [mail] + remembered), sent)
+    }
+    switch settled {
+    case .decided(let sent): return sent.answer
+    case .repeated(let record): return try await CreateAccount(self).repeated(record, call)
     }
   }
+}
+
+/// What an idempotency record keeps of it: "verification_sent" and when the code ends, in milliseconds.
+struct SentSignUp {
+  private static let word = "verification_sent"
+  let expiresAt: Timestamp
+
+  init(expiresAt: Timestamp) { self.expiresAt = expiresAt }
+
+  /// nil: the record is of something else.
+  init?(outcome: String) {
+    let words = outcome.split(separator: " ")
+    guard words.count == 2, words[0] == SentSignUp.word, let millis = Int64(words[1]) else { return nil }
+    self.init(expiresAt: Timestamp(millis: millis))
+  }
+
+  var outcome: String { "\(SentSignUp.word) \(expiresAt.millis)" }
+  var answer: CreateAnswer { .verificationSent(expiresAt: expiresAt) }
 }

@@ -10,15 +10,13 @@ package struct WaysIn: Hashable, Sendable {
   /// Sign-in methods in the order to offer them: what the person chose here first, then providers as they were linked.
   package private(set) var methods: [String] = []
 
-  package init(_ state: AccountState, _ policy: Policy) {
-    self.init(state.waysIn, policy)
-    if state.refusal(ofFirstFactor: WaysIn.phone) != nil { methods.removeAll { $0 == WaysIn.phone } }
-  }
+  package init(_ state: AccountState, _ policy: Policy) { self.init(state.waysIn, policy) }
 
   init(_ record: WaysInRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(WaysIn.password) }
     if policy.emailLinkEnabled, record.emailLink, record.emailProved { methods.append(WaysIn.emailLink) }
-    if policy.phoneEnabled, record.hasPhoneNumber { methods.append(WaysIn.phone) }
+    // One telephone is not two factors (`refusal(ofFirstFactor:)`).
+    if policy.phoneEnabled, record.hasPhoneNumber, !record.hasOnlyPhoneFactors { methods.append(WaysIn.phone) }
     for providerID in record.providerIDs {
       if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
     }
@@ -55,9 +53,6 @@ package struct WaysIn: Hashable, Sendable {
 }
 
 extension AccountState {
-  /// Recovery codes stand in for a factor and are none.
-  package var hasSecondFactor: Bool { factors.contains { $0.kind != .recoveryCode } }
-
   /// Made by an administrator, and nobody could sign in to it yet (S12).
   func isUnentered(_ policy: Policy) -> Bool { account.madeByAdministrator && WaysIn(self, policy).isEmpty }
 

@@ -83,8 +83,7 @@ extension AccountState {
 
   /// 3.4: one telephone is not two factors (check 89).
   func refusal(ofFirstFactor providerID: String) -> Failure? {
-    let others = factors.filter { $0.kind != .recoveryCode }
-    guard providerID == WaysIn.phone, !others.isEmpty, others.allSatisfy({ $0.kind == .phone }) else { return nil }
+    guard providerID == WaysIn.phone, hasOnlyPhoneFactors else { return nil }
     return Failure(.unsupportedFirstFactor, hint: "Sign in with something else than a telephone.")
   }
 }

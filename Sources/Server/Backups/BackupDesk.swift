@@ -12,17 +12,23 @@ final class BackupDesk: Backups {
   private let limitMillis: Int64
   private let log: Log
   private let isBusy = Atomic<Bool>(false)
+  private let newestMillis: Atomic<Int64>
   private let worker = Workers(name: "backup", count: 1, queueMax: 2, niceness: BackupDesk.niceness)
 
   /// - Parameter limitMillis: the longest that one may take: the store's log grows meanwhile.
-  init(_ store: any Store, _ folder: BackupFolder, limitMillis: Int64, log: Log) {
+  init(_ store: any Store, _ folder: BackupFolder, limitMillis: Int64, log: Log) throws {
     self.store = store
     self.folder = folder
     self.limitMillis = limitMillis
     self.log = log
+    newestMillis = Atomic(try folder.newest()?.millis ?? 0)
   }
 
   deinit { worker.close(count: 1) }
+
+  /// When the newest backup was asked for, of those that the folder had at the start and those that were made since;
+  /// what was answered before is in it. 1970: there is none.
+  var newest: Timestamp { Timestamp(millis: newestMillis.load(ordering: .relaxed)) }
 
   func make(
     at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
@@ -42,6 +48,7 @@ final class BackupDesk: Backups {
       let record = BackupRecord(fileName: name, byteCount: byteCount, sha256: sha256, copy: copy, createdAt: now)
       try await remember(record)
       try await work { try folder.publish(name) }
+      newestMillis.store(now.millis, ordering: .relaxed)
       await makeRoom(beside: name)
       let took = monotonicMillis() - begun
       log.info("backup made", ["file": name, "bytes": "\(byteCount)", "took_millis": "\(took)"])
@@ -87,10 +94,11 @@ final class BackupDesk: Backups {
 }
 
 extension Settings {
+  /// nil: none are made.
   /// - Parameter store: what is backed up.
-  func backups(of store: any Store, log: Log) throws -> any Backups {
-    guard !backupFolder.isEmpty else { return NoBackups() }
+  func backupDesk(of store: any Store, log: Log) throws -> BackupDesk? {
+    guard !backupFolder.isEmpty else { return nil }
     let folder = try BackupFolder(backupFolder, keptMax: backupsKeptMax)
-    return BackupDesk(store, folder, limitMillis: backupMillis, log: log)
+    return try BackupDesk(store, folder, limitMillis: backupMillis, log: log)
   }
 }

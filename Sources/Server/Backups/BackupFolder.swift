@@ -10,6 +10,8 @@ final class BackupFolder: Sendable {
   /// The time, as RFC 3339 has it without its hyphens and colons, and what is random; 0 is any digit, f one of sixteen.
   private static let form = "00000000T000000.000Z-ffffffff"
   private static let suffix = ".db"
+  /// What is behind the time.
+  private static let tail = "-ffffffff.db".utf8.count
   /// Behind the name of a copy that is no backup yet. SQLite's files beside it begin alike.
   private static let draft = ".draft"
 
@@ -72,6 +74,12 @@ final class BackupFolder: Sendable {
   func discard(_ name: String) {
     let left = (try? folder.names()) ?? []
     for file in left where file.hasPrefix(name + BackupFolder.draft) { folder.remove(file) }
+  }
+
+  /// When the newest backup that is there was asked for.
+  func newest() throws -> Timestamp? {
+    guard let name = try folder.names().last(where: BackupFolder.isBackup) else { return nil }
+    return moment(ofDigits: String(name.dropLast(BackupFolder.tail))).map(Timestamp.init(millis:))
   }
 
   /// Exactly of our form: the folder may be one with a database in it that is called much alike.

@@ -6,8 +6,11 @@ enum Catalogue {
     "From the turn in which a unary call began to the end of the turn that answered it.")
   static let callsInFlight = MetricFamily(
     "latchkey_calls_in_flight", .gauge, "Calls that have begun and not ended, by method.")
+  static let clientGone = MetricFamily(
+    "latchkey_calls_client_gone_total", .counter,
+    "Calls whose client had gone before it could hear what came of them.")
   static let failures = MetricFamily(
-    "latchkey_failures_total", .counter, "Calls that failed, by the stable reason that the client was told.")
+    "latchkey_failures_total", .counter, "Calls that failed, by their stable reason.")
   static let refusals = MetricFamily(
     "latchkey_refusals_total", .counter, "What was refused or made to wait by a limit, and callers who are not known.")
 
@@ -35,6 +38,9 @@ enum Catalogue {
   static let storeReachable = MetricFamily(
     "latchkey_store_reachable", .gauge, "Whether the database can be reached: 1, or 0.")
   static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Expired rows that were removed.")
+  static let newestBackup = MetricFamily(
+    "latchkey_backup_newest_timestamp_seconds", .gauge,
+    "When the newest backup was asked for, as Unix time; 0 where there is none.")
   static let fetches = MetricFamily(
     "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and by what came of them.")
   static let breakerOpen = MetricFamily(
@@ -62,11 +68,10 @@ enum Catalogue {
   static let startTime = MetricFamily("process_start_time_seconds", .gauge, "When the server started, as Unix time.")
 
   static let all = [
-    calls, callSeconds, callsInFlight, failures, refusals, connections, accepted, streams, handshakes, certificateEnd,
-    certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows, storeReachable,
-    sweptRows,
-    fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting, deliveriesBuried, deliveryOldest, build,
-    seriesRefused, residentBytes, cpuSeconds, descriptors,
-    descriptorsMax, startTime,
+    calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
+    certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows,
+    storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting,
+    deliveriesBuried, deliveryOldest, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
+    startTime,
   ]
 }

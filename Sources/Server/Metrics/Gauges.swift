@@ -1,5 +1,6 @@
 internal import Fetch
 internal import Reactor
+internal import Store
 internal import Synchronization
 internal import TLS
 
@@ -29,6 +30,10 @@ struct Gauges {
         (Labels([("result", "refused")]), .count(status.failures)),
       ]
     }
+  }
+
+  func reportBackups(_ backups: BackupDesk) {
+    gauge(Catalogue.newestBackup) { Double(backups.newest.millis) / 1_000 }
   }
 
   func reportConnections(_ workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]) {

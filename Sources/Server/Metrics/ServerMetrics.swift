@@ -17,7 +17,7 @@ final class ServerMetrics: Sendable {
   private let handshakes: CounterSet
   private let changes: CounterSet
   private let fetches: [String: CounterSet]
-  private let accepted: Counter
+  private let accepted, gone: Counter
   private let commitSeconds: Timer
   private let commitChanges: Recorder
   private let commitFailures: Counter
@@ -69,6 +69,7 @@ final class ServerMetrics: Sendable {
         )
       })
     accepted = counter(Catalogue.accepted)
+    gone = counter(Catalogue.clientGone)
     commitSeconds = Timer(label: Catalogue.commitSeconds.name, factory: registry)
     commitChanges = Recorder(label: Catalogue.commitChanges.name, factory: registry)
     commitFailures = counter(Catalogue.commitFailures)
@@ -101,6 +102,8 @@ final class ServerMetrics: Sendable {
   func refused(_ limit: Refused) { refusals.count(limit.rawValue) }
 
   func accepts() { accepted.increment() }
+
+  func clientGone() { gone.increment() }
 
   func handshake(_ end: HandshakeEnd) { handshakes.count(end.label) }
 

@@ -116,6 +116,48 @@ import Testing
     #expect(made == 1 && world.store.contents.accounts.count == 1 && world.store.contents.sessions.count == 1)
   }
 
+  @Test func `check 39: the same key sends nothing again, alike for a free and an owned address`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    var answers: [CreateAnswer] = []
+    for (email, key) in [(ada, "a"), ("free@example.com", "f")] {
+      let first = try await create(email, world.call(key: key))
+      let sent = world.store.contents
+      world.clock.advance(millis: 60_000)
+      #expect(try await create(email, world.call(key: key)) == first)
+      let contents = world.store.contents
+      #expect(contents.deliveries == sent.deliveries && contents.pendings == sent.pendings)
+      answers.append(first)
+      world.clock.advance(millis: -60_000)
+    }
+    #expect(answers[0] == answers[1])
+    let records = world.store.contents.idempotency.values
+    #expect(records.count == 2 && records.allSatisfy { $0.accountID.isEmpty && $0.sessionID == nil })
+    #expect(Set(records.map(\.outcome)).count == 1)
+  }
+
+  @Test func `the key of a mail that was asked for is no key for another address, nor for the call with the code`()
+    async throws
+  {
+    _ = try await create(ada, world.call(key: "k"))
+    let code = try world.lastCode()
+    await refused(.idempotencyKeyReused) { try await create("eve@example.com", world.call(key: "k", request: "eve")) }
+    await refused(.idempotencyKeyReused) { try await create(code: code, world.call(key: "k", request: "code")) }
+    #expect(world.store.contents.deliveries.count == 1)
+    _ = try await create(code: code, world.call(key: "another")).grant
+    let again = try await create(ada, world.call(key: "k"))
+    #expect(again == .verificationSent(expiresAt: world.now.adding(millis: 6 * 3_600_000)), "whatever came of it")
+  }
+
+  @Test func `fifty equal calls at once send one mail`() async throws {
+    let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true)) { $0.signUp = .verifyFirst }
+    let answers = await withTaskGroup(of: CreateAnswer?.self) { group in
+      for _ in 0..<50 { group.addTask { try? await create(ada, world.call(key: "k"), in: world) } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(answers).count == 1 && answers[0] != nil)
+    #expect(world.store.contents.deliveries.count == 1 && world.store.contents.pendings.count == 1)
+  }
+
   @Test func `the same key answers the session again, though its code is used up`() async throws {
     let code = try await asked()
     let first = try await create(code: code, world.call(key: "k")).grant

@@ -28,6 +28,21 @@ struct `FetchProviders, every one` {
     #expect(answer.methods == ["password", "phone", "google.com"])
   }
 
+  @Test(arguments: [
+    ([], true), ([.recoveryCode], true), ([.totp], true), ([.phone, .totp], true), ([.phone], false),
+    ([.phone, .recoveryCode], false),
+  ] as [([FactorKind], Bool)])
+  func `3.4 a telephone is offered unless it is the only second factor, by address as by handle`(
+    factors: [FactorKind], isOffered: Bool
+  ) async throws {
+    world.store.insert(account(.proved(ada), password: true, phone: "+15550100", factors: factors))
+    let handle = world.hold(corp(tier: .verified), for: "account-y")
+    let methods = isOffered ? ["password", "phone"] : ["password"]
+    let byAddress = try await byEmail(ada)
+    #expect(byAddress.methods == methods && byAddress.providerIDs == methods)
+    #expect(try await fetch(.pendingToken(handle), world.call()).methods == methods)
+  }
+
   @Test func `an unknown address is not registered and has nothing`() async throws {
     #expect(try await byEmail(ada) == ProvidersAnswer())
   }

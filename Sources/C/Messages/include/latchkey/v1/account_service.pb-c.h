@@ -45,6 +45,10 @@ struct  Latchkey__V1__CreateRequest
   char *password;
   char *display_name;
   char *photo_url;
+  /*
+   * With `verify_first` the call with the code is another request than the one that asked for it, and so has another
+   * key.
+   */
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
   /*

@@ -2,79 +2,6 @@
 
 internal import Messages
 
-package enum PhoneCodePurpose: Int32, Sendable {
-  case unspecified = 0, signIn = 1, link = 2, reauthenticate = 3
-}
-
-package struct SendPhoneCodeRequest: Sendable, Equatable {
-  package var phoneNumber: String
-  /// nil: a number that is no purpose.
-  package var purpose: PhoneCodePurpose?
-  package var idToken: String
-  package var locale: String
-  package var client: ClientContext?
-  package var binding: String
-
-  package init(
-    phoneNumber: String = "", purpose: PhoneCodePurpose? = .unspecified, idToken: String = "", locale: String = "",
-    client: ClientContext? = nil, binding: String = ""
-  ) {
-    self.phoneNumber = phoneNumber
-    self.purpose = purpose
-    self.idToken = idToken
-    self.locale = locale
-    self.client = client
-    self.binding = binding
-  }
-}
-
-extension SendPhoneCodeRequest: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__SendPhoneCodeRequest> { unsafe latchkey__v1__send_phone_code_request__init }
-
-  init(_ form: UnsafePointer<Latchkey__V1__SendPhoneCodeRequest>) {
-    unsafe self.init(
-      phoneNumber: text(form.pointee.phone_number),
-      purpose: PhoneCodePurpose(rawValue: Int32(bitPattern: form.pointee.purpose.rawValue)),
-      idToken: text(form.pointee.id_token), locale: text(form.pointee.locale), client: one(form.pointee.client),
-      binding: text(form.pointee.binding))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendPhoneCodeRequest>, _ arena: Arena) {
-    unsafe form.pointee.phone_number = arena.text(phoneNumber)
-    // No purpose stays none: unspecified means one.
-    unsafe form.pointee.purpose = Latchkey__V1__PhoneCodePurpose(
-      rawValue: UInt32(bitPattern: purpose?.rawValue ?? -1))
-    unsafe form.pointee.id_token = arena.text(idToken)
-    unsafe form.pointee.locale = arena.text(locale)
-    unsafe form.pointee.client = arena.one(client)
-    unsafe form.pointee.binding = arena.text(binding)
-  }
-}
-
-package struct SendPhoneCodeResponse: Sendable, Equatable {
-  package var verificationID: String
-  package var expiresAtMillis: Int64?
-
-  package init(verificationID: String = "", expiresAtMillis: Int64? = nil) {
-    self.verificationID = verificationID
-    self.expiresAtMillis = expiresAtMillis
-  }
-}
-
-extension SendPhoneCodeResponse: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__SendPhoneCodeResponse> { unsafe latchkey__v1__send_phone_code_response__init }
-
-  init(_ form: UnsafePointer<Latchkey__V1__SendPhoneCodeResponse>) {
-    unsafe self.init(
-      verificationID: text(form.pointee.verification_id), expiresAtMillis: millis(form.pointee.expires_at))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendPhoneCodeResponse>, _ arena: Arena) {
-    unsafe form.pointee.verification_id = arena.text(verificationID)
-    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
-  }
-}
-
 package struct SendEmailLinkRequest: Sendable, Equatable {
   package var email: String
   package var continueURI: String
@@ -183,61 +110,6 @@ extension SendEmailVerificationResponse: WireMessage, @unsafe Mapped {
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendEmailVerificationResponse>, _ arena: Arena) {
-    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
-  }
-}
-
-package struct SendPasswordResetRequest: Sendable, Equatable {
-  package var email: String
-  package var continueURI: String
-  package var locale: String
-  package var client: ClientContext?
-
-  package init(email: String = "", continueURI: String = "", locale: String = "", client: ClientContext? = nil) {
-    self.email = email
-    self.continueURI = continueURI
-    self.locale = locale
-    self.client = client
-  }
-}
-
-extension SendPasswordResetRequest: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__SendPasswordResetRequest> {
-    unsafe latchkey__v1__send_password_reset_request__init
-  }
-
-  init(_ form: UnsafePointer<Latchkey__V1__SendPasswordResetRequest>) {
-    unsafe self.init(
-      email: text(form.pointee.email), continueURI: text(form.pointee.continue_uri), locale: text(form.pointee.locale),
-      client: one(form.pointee.client))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendPasswordResetRequest>, _ arena: Arena) {
-    unsafe form.pointee.email = arena.text(email)
-    unsafe form.pointee.continue_uri = arena.text(continueURI)
-    unsafe form.pointee.locale = arena.text(locale)
-    unsafe form.pointee.client = arena.one(client)
-  }
-}
-
-package struct SendPasswordResetResponse: Sendable, Equatable {
-  package var expiresAtMillis: Int64?
-
-  package init(expiresAtMillis: Int64? = nil) {
-    self.expiresAtMillis = expiresAtMillis
-  }
-}
-
-extension SendPasswordResetResponse: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__SendPasswordResetResponse> {
-    unsafe latchkey__v1__send_password_reset_response__init
-  }
-
-  init(_ form: UnsafePointer<Latchkey__V1__SendPasswordResetResponse>) {
-    unsafe self.init(expiresAtMillis: millis(form.pointee.expires_at))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendPasswordResetResponse>, _ arena: Arena) {
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
   }
 }
@@ -395,57 +267,5 @@ extension ConfirmEmailResponse: WireMessage, @unsafe Mapped {
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ConfirmEmailResponse>, _ arena: Arena) {
     unsafe form.pointee.session = arena.one(session)
     unsafe form.pointee.email = arena.text(email)
-  }
-}
-
-package struct ResetPasswordRequest: Sendable, Equatable {
-  package var code: String
-  package var newPassword: String
-  package var client: ClientContext?
-
-  package init(code: String = "", newPassword: String = "", client: ClientContext? = nil) {
-    self.code = code
-    self.newPassword = newPassword
-    self.client = client
-  }
-}
-
-extension ResetPasswordRequest: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__ResetPasswordRequest> { unsafe latchkey__v1__reset_password_request__init }
-
-  init(_ form: UnsafePointer<Latchkey__V1__ResetPasswordRequest>) {
-    unsafe self.init(
-      code: text(form.pointee.code), newPassword: text(form.pointee.new_password), client: one(form.pointee.client))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ResetPasswordRequest>, _ arena: Arena) {
-    unsafe form.pointee.code = arena.text(code)
-    unsafe form.pointee.new_password = arena.text(newPassword)
-    unsafe form.pointee.client = arena.one(client)
-  }
-}
-
-package struct ResetPasswordResponse: Sendable, Equatable {
-  package var email: String
-  package var revokedProviderIDs: [String]
-
-  package init(email: String = "", revokedProviderIDs: [String] = []) {
-    self.email = email
-    self.revokedProviderIDs = revokedProviderIDs
-  }
-}
-
-extension ResetPasswordResponse: WireMessage, @unsafe Mapped {
-  static var blank: Blank<Latchkey__V1__ResetPasswordResponse> { unsafe latchkey__v1__reset_password_response__init }
-
-  init(_ form: UnsafePointer<Latchkey__V1__ResetPasswordResponse>) {
-    unsafe self.init(
-      email: text(form.pointee.email),
-      revokedProviderIDs: texts(form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids))
-  }
-
-  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ResetPasswordResponse>, _ arena: Arena) {
-    unsafe form.pointee.email = arena.text(email)
-    unsafe (form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids) = arena.texts(revokedProviderIDs)
   }
 }

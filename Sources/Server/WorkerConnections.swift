@@ -1,0 +1,72 @@
+internal import HTTP2
+internal import Reactor
+internal import Synchronization
+internal import TLS
+
+/// How connections come to a worker and leave it, and what they have of it in between.
+extension Worker {
+  /// The census counted it already; `load` too.
+  func adopt(_ descriptor: Int32, _ address: String) {
+    guard !draining, let channel = Channel(shared.tls.context, descriptor: descriptor) else {
+      closeDescriptor(descriptor)
+      load.newcomers.subtract(1, ordering: .relaxed)
+      load.connections.subtract(1, ordering: .relaxed)
+      shared.census.left(address)
+      return stopWhenEmpty()
+    }
+    let ticket = connections.reserve()
+    let connection = Connection(
+      ticket: ticket, descriptor: descriptor, address: address, channel: channel, worker: self)
+    connections.insert(connection)
+    do {
+      try reactor.watch(descriptor, ticket, read: true, write: false)
+    } catch {
+      log.error("epoll refuses a connection", ["why": "\(error)"])
+      return connection.close()
+    }
+    startTimer(connection, kind: Worker.handshakeTimer, delayMillis: limits.handshakeMillis)
+    // The client hello is often here already.
+    connection.ready(readable: true, writable: false)
+  }
+
+  func closed(_ connection: Connection) {
+    do {
+      try reactor.unwatch(connection.descriptor)
+    } catch {
+      log.error("epoll refuses a removal", ["why": "\(error)"])
+    }
+    closeDescriptor(connection.descriptor)
+    connections.remove(connection.ticket)
+    looked(at: connection)
+    load.connections.subtract(1, ordering: .relaxed)
+    shared.census.left(connection.address)
+    stopWhenEmpty()
+  }
+
+  func looked(at connection: Connection) {
+    guard connection.isNewcomer else { return }
+    connection.isNewcomer = false
+    load.newcomers.subtract(1, ordering: .relaxed)
+  }
+
+  func startTimer(_ connection: Connection, kind: UInt32, delayMillis: Int64) {
+    reactor.startTimer(connection.ticket, kind: kind, delayMillis: delayMillis)
+  }
+
+  func watch(_ connection: Connection, read: Bool, write: Bool) {
+    do {
+      try reactor.change(connection.descriptor, connection.ticket, read: read, write: write)
+    } catch {
+      log.error("epoll refuses a change", ["why": "\(error)"])
+      connection.close()
+    }
+  }
+
+  func reached(_ limit: LimitKind, on connection: Connection) { shared.reached(limit, connection.address) }
+
+  /// A connection was ended for what its client did.
+  func offended(_ connection: Connection, _ fault: Fault) {
+    if let limit = LimitKind(rawValue: fault.debugData) { reached(limit, on: connection) }
+    if fault.isOffence { shared.census.offended(connection.address, nowMillis: nowMillis) }
+  }
+}

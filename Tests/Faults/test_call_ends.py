@@ -1,0 +1,136 @@
+"""How a call is told of, to its caller and in the log, that does not end as it was meant to: its time is up, or its
+caller has gone."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from clients import Client, assertion, fresh_email, password, session
+from latchkey.v1 import account_service_pb2 as accounts
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
+from postgres import Database, Unavailable
+from processes import Server, Simulator
+from raw import Connection, message, request
+from replicas import replica, require_store
+
+CREATE, SIGN_IN = "/latchkey.v1.AccountService/Create", "/latchkey.v1.AuthService/SignIn"
+DEADLINE_EXCEEDED = 4
+OK = {"outcome": "OK"}
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with contextlib.ExitStack() as stack:
+        try:
+            require_store()
+            running = stack.enter_context(Database.started())
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+        yield running
+
+
+@pytest.fixture
+def server(database: Database, folder: Path, simulator: Simulator) -> Iterator[Server]:
+    running = replica(folder, simulator, database.conninfo)
+    yield running
+    running.stop()
+
+
+class Locked:
+    """Nobody can sign up: the counts of sign-ups, which each of them goes past, are somebody else's."""
+
+    def __init__(self, database: Database, server: Server) -> None:
+        self.database = database
+        # Only what is there can be held.
+        with contextlib.closing(Client(server)) as client:
+            client.create(fresh_email())
+
+    def __enter__(self) -> Locked:
+        self.holder = psycopg.connect(self.database.conninfo)
+        self.holder.execute("SELECT * FROM throttles FOR UPDATE")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.holder.close()
+
+    def waiting(self) -> list[int]:
+        """The back ends that want them."""
+        with self.database.connect() as administrator:
+            return [row[0] for row in administrator.execute(
+                "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'")]
+
+    def end_who_waits(self) -> None:
+        with self.database.connect() as administrator:
+            for backend in self.waiting():
+                administrator.execute("SELECT pg_terminate_backend(%s)", [backend])
+
+
+def until(holds: Callable[[], Any], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def lines(server: Server, method: str) -> list[dict[str, str]]:
+    """What the log says of the calls of this method, but when, of whom and how it was called."""
+    left_out = ("at", "level", "message", "method", "caller", "peer")
+    return [{name: value for name, value in line.items() if name not in left_out}
+            for line in server.lines() if line.get("method") == method]
+
+
+def test_a_change_that_is_committed_after_its_caller_went_is_logged_as_done(
+        database: Database, server: Server) -> None:
+    email, locked, client = fresh_email(), Locked(database, server), Client(server)
+    with contextlib.closing(client):
+        with locked:
+            wanted = accounts.CreateRequest(email=email, password=PASSWORD)
+            call = AccountServiceStub(client.channel).Create.future(wanted)
+            until(locked.waiting)
+            call.cancel()
+            time.sleep(0.3)
+            assert lines(server, CREATE) == [OK]
+        until(lambda: len(lines(server, CREATE)) == 2)
+        assert lines(server, CREATE) == [OK, OK | {"client": "gone"}]
+        session(client.sign_in(password(email, PASSWORD)))
+
+
+def test_a_change_that_comes_to_nothing_after_its_callers_deadline_was_ended_by_that(
+        database: Database, server: Server) -> None:
+    wanted = accounts.CreateRequest(email=fresh_email(), password=PASSWORD).SerializeToString()
+    with Locked(database, server) as locked, Connection(server.port) as connection:
+        stream = connection.stream()
+        connection.write(connection.headers(stream, request(CREATE, ("grpc-timeout", "700m"))))
+        connection.body(stream, message(wanted))
+        until(locked.waiting)
+        # The change is on its way: until it is known what becomes of it, the caller is told nothing.
+        with pytest.raises(TimeoutError):
+            connection.reply(stream, timeout_seconds=1.2)
+        locked.end_who_waits()
+        assert connection.reply(stream, timeout_seconds=5).status == DEADLINE_EXCEEDED
+    until(lambda: len(lines(server, CREATE)) == 2)
+    assert lines(server, CREATE) == [OK, {"outcome": "DEADLINE_EXCEEDED"}]
+
+
+def test_a_call_whose_time_is_up_has_one_line_though_its_work_ends_later(
+        serve: Callable[..., Server], simulator: Simulator) -> None:
+    server = serve(fetch={"total_millis": 1000})
+    wanted = auth.SignInRequest(credential=assertion(simulator, "oidc.hanging")).SerializeToString()
+    simulator.behave("oidc.hanging", "hang")
+    try:
+        with Connection(server.port) as connection:
+            reply = connection.call(request(SIGN_IN, ("grpc-timeout", "300m")), message(wanted))
+            assert reply.status == DEADLINE_EXCEEDED
+            # Until the fetch has given up, too.
+            time.sleep(1.2)
+    finally:
+        simulator.behave("oidc.hanging", "well")
+    assert lines(server, SIGN_IN) == [{"outcome": "DEADLINE_EXCEEDED"}]
