@@ -16,6 +16,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "begin_reading": (), "begin_writing": (), "commit": (), "without_time_limit": (),
     "ways_in_by_linked_email": ("('person' || :n || '@example.com')",),
     "session": (SESSION,), "account_by_session": (SESSION,), "hanging_by_session": (SESSION,),
+    "confirm_account": ("left(md5((:s)::text), 28)", "1"),
     "note_change": ("(int8send(:a) || int8send(:b))", NOW),
     "rotate_session": (SESSION, "decode(:digest, 'hex')", "decode(:digest, 'hex')", NOW, "1900000000000", "21990"),
 }
