@@ -96,8 +96,9 @@ def forgetful(perform: Any) -> Any:
 def test_a_server_that_breaks_its_word_is_found_out(
         breaks: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "perform", breaks(callers.perform))
-    result = Run(tmp_path, 1, "sqlite", []).run(10)
-    assert len(result.violations) > 3, str(result)
+    # How often it shows depends on who comes between whom; in none of so many it cannot be missed.
+    result = Run(tmp_path, 1, "sqlite", []).run(20)
+    assert result.violations, str(result)
     print(result.violations[0])
 
 

@@ -25,8 +25,8 @@ SESSIONS = """
 INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, audience,
   claims_json, created_at, last_used_at, idle_expires_at, expires_at, expires_day, ip_address, user_agent, device_id,
   ends_at, ends_day)
-SELECT 'bench' || n, left(md5(n::text), 28), 'anybody', decode('{digest}', 'hex'), 0, 'google.com', 'fed', 'bench', '', 0, 0,
-  1900000000000, 1900000000000, 21990, '127.0.0.1', '', '', 1900000000000, 21990
+SELECT 'bench' || n, left(md5(n::text), 28), 'anybody', decode('{digest}', 'hex'), 0, 'google.com', 'fed',
+  'bench', '', 0, 0, 1900000000000, 1900000000000, 21990, '127.0.0.1', '', '', 1900000000000, 21990
 FROM generate_series(1, {count}) AS n
 """
 
