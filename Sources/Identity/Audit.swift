@@ -73,30 +73,11 @@ enum AuditJSON {
     text.reserveCapacity(64 * details.count + 2)
     for (name, value) in details.sorted(by: { $0.key < $1.key }) {
       if text.count > 1 { text.append(UInt8(ascii: ",")) }
-      append(string: name, to: &text)
+      JSONText.append(name, to: &text)
       text.append(UInt8(ascii: ":"))
-      append(string: value, to: &text)
+      JSONText.append(value, to: &text)
     }
     text.append(UInt8(ascii: "}"))
     return String(decoding: text, as: UTF8.self)
-  }
-
-  /// RFC 8259 section 7: quotation mark, reverse solidus and control characters are escaped.
-  private static func append(string: String, to text: inout [UInt8]) {
-    text.append(UInt8(ascii: "\""))
-    if string.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-      text += string.utf8
-    } else {
-      for byte in string.utf8 { append(escaped: byte, to: &text) }
-    }
-    text.append(UInt8(ascii: "\""))
-  }
-
-  private static func append(escaped byte: UInt8, to text: inout [UInt8]) {
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
-    case ..<0x20: text += Array("\\u00".utf8) + Hexadecimal.encode([byte])
-    default: text.append(byte)
-    }
   }
 }

@@ -1,4 +1,5 @@
 internal import Admission
+internal import Encodings
 internal import Identity
 package import Logging
 internal import Reactor
@@ -111,12 +112,12 @@ package struct JSONLines: LogHandler {
     line += #"","level":""#.utf8
     line += level.rawValue.utf8
     line += #"","message":"#.utf8
-    Self.append(quoted: message, to: &line)
+    JSONText.append(message, to: &line)
     for (name, value) in fields {
       line.append(UInt8(ascii: ","))
-      Self.append(quoted: name, to: &line)
+      JSONText.append(name, to: &line)
       line.append(UInt8(ascii: ":"))
-      Self.append(quoted: value, to: &line)
+      JSONText.append(value, to: &line)
     }
     line += "}\n".utf8
     writer.write(line)
@@ -124,27 +125,6 @@ package struct JSONLines: LogHandler {
 
   /// What is written before the process ends must not be lost with its thread.
   package func flush() { writer.flush() }
-
-  /// RFC 8259 7: the two characters that end or escape a string, and the control characters, are escaped.
-  static func append(quoted text: String, to line: inout [UInt8]) {
-    line.append(UInt8(ascii: "\""))
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-      line += text.utf8
-    } else {
-      for byte in text.utf8 { append(escaped: byte, to: &line) }
-    }
-    line.append(UInt8(ascii: "\""))
-  }
-
-  private static func append(escaped byte: UInt8, to line: inout [UInt8]) {
-    switch byte {
-    case UInt8(ascii: "\""): line += #"\""#.utf8
-    case UInt8(ascii: "\\"): line += #"\\"#.utf8
-    case UInt8(ascii: "\n"): line += #"\n"#.utf8
-    case ..<0x20: line += ((byte < 0x10 ? #"\u000"# : #"\u00"#) + String(byte, radix: 16)).utf8
-    default: line.append(byte)
-    }
-  }
 }
 
 /// Writes whole lines from a thread of its own. Bounded: when nothing takes the lines, the newest are dropped and the

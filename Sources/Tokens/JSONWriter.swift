@@ -1,3 +1,5 @@
+import Encodings
+
 /// Appends JSON to bytes, with commas and escapes where they belong. The caller opens and closes in pairs.
 package struct JSONWriter {
   package private(set) var bytes: [UInt8] = []
@@ -31,23 +33,7 @@ package struct JSONWriter {
 
   package mutating func string(_ value: String) {
     separate()
-    bytes.append(UInt8(ascii: "\""))
-    // Nearly every text can be taken as it is, in one piece.
-    if JSONWriter.isPlain(value.utf8Span.span) {
-      bytes.append(contentsOf: value.utf8)
-    } else {
-      for byte in value.utf8 { if JSONWriter.isPlain(byte) { bytes.append(byte) } else { escape(byte) } }
-    }
-    bytes.append(UInt8(ascii: "\""))
-  }
-
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-  }
-
-  private static func isPlain(_ text: Span<UInt8>) -> Bool {
-    for index in text.indices where !isPlain(text[index]) { return false }
-    return true
+    JSONText.append(value, to: &bytes)
   }
 
   package mutating func int(_ value: Int64) {
@@ -108,18 +94,5 @@ package struct JSONWriter {
       return
     }
     bytes.append(UInt8(ascii: ","))
-  }
-
-  private mutating func escape(_ byte: UInt8) {
-    bytes.append(UInt8(ascii: "\\"))
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-      bytes.append(byte)
-    default:
-      let hexadecimal = Array("0123456789abcdef".utf8)
-      bytes.append(contentsOf: "u00".utf8)
-      bytes.append(hexadecimal[Int(byte >> 4)])
-      bytes.append(hexadecimal[Int(byte & 15)])
-    }
   }
 }

@@ -20,15 +20,12 @@ package struct JWS: Sendable {
     guard compact.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(compact.utf8)
     let dot = UInt8(ascii: ".")
-    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last else {
-      throw .malformed(.segments)
-    }
+    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
+      bytes[first + 1..<last].firstIndex(of: dot) == nil
+    else { throw .malformed(.segments) }
     guard let headerText = Base64URL.decode(bytes[..<first]), let payload = Base64URL.decode(bytes[(first + 1)..<last]),
       let signature = Base64URL.decode(bytes[(last + 1)...])
-    else {
-      // A dot is no letter of theirs: only what could not be read is searched for a third one.
-      throw .malformed(bytes[(first + 1)..<last].contains(dot) ? .segments : .encoding)
-    }
+    else { throw .malformed(.encoding) }
     guard let header = try? JSONValue.parse(headerText, byteCountMax: Self.byteCountMax) else {
       throw .malformed(.header)
     }

@@ -6,6 +6,7 @@ step that keeps it short, and 1 tries every single one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ from common_fixtures import folder, simulator  # noqa: F401
 from configuration import Settings
 from faults import Faults, build
 from patient import Patient
+from postgres import Database
 from processes import Server, Simulator
+from skipping import skipping
 
 
 def step(short: int) -> int:
@@ -48,6 +51,14 @@ def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]
     yield start
     for each in running:
         each.stop()
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with contextlib.ExitStack() as stack:
+        with skipping():
+            running = stack.enter_context(Database.started())
+        yield running
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from postgres import Database, Unavailable
 from postgres_pair import Pair
 from processes import Server, Simulator, prepare
 from proxy import Behaviour, Cut, HalfClose, Proxy, Slow, Stall
-from replicas import replica, require_store
+from replicas import replica
 
 REPLICAS = 2
 # What a round is made of: load before, and how long a database is away or hangs.
@@ -171,7 +171,6 @@ class DatabaseLoop:
     """All that befalls a database, each kind as often as it is asked for."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        require_store()
         self.folder, self.chance, self.result = folder, random.Random(seed), Result(seed)
         self.simulator, self.loads = Simulator.start(prepare(folder)), Loads()
         self.loads.start(seed)

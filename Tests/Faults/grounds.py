@@ -17,7 +17,7 @@ from configuration import CHEAP_PASSWORDS, Settings
 from postgres import Database
 from processes import Server, Simulator
 from proxy import Behaviour, Cut, Proxy, Slow
-from replicas import replica, require_store
+from replicas import replica
 
 # Limits that a history would meet beside what it is about.
 SETTINGS: dict[str, Settings] = {
@@ -56,8 +56,6 @@ class Grounds:
         self.mailed: dict[str, str] = {}
 
     def __enter__(self) -> Grounds:
-        if self.store == "postgres":
-            require_store()
         with ExitStack() as stack:
             self.simulator = Simulator.start(self.folder)
             stack.callback(self.simulator.stop)

@@ -15,26 +15,15 @@ from clients import Client, assertion, fresh_email, password, session
 from latchkey.v1 import account_service_pb2 as accounts
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
-from postgres import Database, Unavailable
+from postgres import Database
 from processes import Server, Simulator
 from raw import Connection, message, request
-from replicas import replica, require_store
+from replicas import replica
 
 CREATE, SIGN_IN = "/latchkey.v1.AccountService/Create", "/latchkey.v1.AuthService/SignIn"
 DEADLINE_EXCEEDED = 4
 OK = {"outcome": "OK"}
 PASSWORD = "correct horse battery staple"
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with contextlib.ExitStack() as stack:
-        try:
-            require_store()
-            running = stack.enter_context(Database.started())
-        except Unavailable as reason:
-            pytest.skip(str(reason))
-        yield running
 
 
 @pytest.fixture

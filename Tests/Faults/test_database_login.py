@@ -19,9 +19,9 @@ from clients import Client, fresh_email
 from configuration import settings
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from postgres import OWNER, Database, Unavailable
+from postgres import OWNER, Database
 from processes import LATCHKEYD, Server, Simulator, free_port, write
-from replicas import CONNECTIONS, require_store
+from replicas import CONNECTIONS
 
 EXIT_CONFIGURATION = 78
 # Whoever may log in to the database of the servers does so over TLS or without, but never without the password.
@@ -106,14 +106,8 @@ class Guarded:
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Guarded]:
-    with contextlib.ExitStack() as stack:
-        try:
-            require_store()
-            database = stack.enter_context(Database.started())
-        except Unavailable as reason:
-            pytest.skip(str(reason))
-        yield Guarded.made(database, tmp_path)
+def guarded(database: Database, tmp_path: Path) -> Guarded:
+    return Guarded.made(database, tmp_path)
 
 
 @pytest.fixture

@@ -14,30 +14,14 @@ import pytest
 from checker import Ledger, PostgresCheck
 from database_loop import DatabaseLoop
 from journal import Entry
-from postgres import Database, Unavailable
+from postgres import Database
 from postgres_pair import Pair
 from proxy import Cut, HalfClose, Proxy, Slow, Stall
-from replicas import require_store
+from skipping import skipping
 
 DISK_MEBIBYTES = 160
 # What callers may see of a database that is back at once, and of one whose machine is lost (its lease is 8 s).
 OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 8.0, 25.0
-
-
-@contextlib.contextmanager
-def skipping() -> Iterator[None]:
-    try:
-        yield
-    except Unavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with contextlib.ExitStack() as stack:
-        with skipping():
-            running = stack.enter_context(Database.started())
-        yield running
 
 
 # The tools.
@@ -217,9 +201,7 @@ def test_what_is_not_in_the_database_or_twice_is_found(database: Database) -> No
 
 @pytest.fixture
 def loop(tmp_path: Path) -> DatabaseLoop:
-    with skipping():
-        require_store()
-        return DatabaseLoop(tmp_path, secrets.randbelow(1 << 32))
+    return DatabaseLoop(tmp_path, secrets.randbelow(1 << 32))
 
 
 @pytest.mark.parametrize("kind", ["kill", "pause", "termination", "network", "full disk"])

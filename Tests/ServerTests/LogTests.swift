@@ -10,21 +10,6 @@ import Testing
 
 @testable import Server
 
-private func quotedText(_ text: String) -> String {
-  var line: [UInt8] = []
-  JSONLines.append(quoted: text, to: &line)
-  return String(decoding: line, as: UTF8.self)
-}
-
-@Test(arguments: [
-  ("plain", "\"plain\""), ("", "\"\""), ("a\"b", "\"a\\\"b\""), ("a\\b", "\"a\\\\b\""), ("a\nb", "\"a\\nb\""),
-  ("a\r\tb", "\"a\\u000d\\u0009b\""), ("\0\u{1f}", "\"\\u0000\\u001f\""), ("é\u{1F600}\u{7f}", "\"é\u{1F600}\u{7f}\""),
-])
-func `a text in a log line is one JSON string on one line`(text: String, quoted: String) throws {
-  #expect(quotedText(text) == quoted)
-  #expect(try JSONDecoder().decode([String].self, from: Data("[\(quotedText(text))]".utf8)) == [text])
-}
-
 @Test(arguments: [
   (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"), (86_399_999, "1970-01-01T23:59:59.999Z"),
   (86_400_000, "1970-01-02T00:00:00.000Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),

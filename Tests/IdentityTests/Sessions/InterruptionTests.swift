@@ -28,6 +28,16 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents == expected, sourceLocation: sourceLocation)
   }
 
+  /// The identity that `known` has goes between decision and commit.
+  func unlinking() -> Environment {
+    world.environment { store in
+      store.edit {
+        $0.identities[google().identity] = nil
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+  }
+
   @Test func `nothing is linked or held for a session that was just signed out`() async throws {
     let session = try known()
     world.store.insert(account(id: "owner", identities: [corp("c-owned", email: nil)]))
@@ -99,12 +109,7 @@ struct `Interrupted between decision and commit` {
   @Test func `a way in that is unlinked just now reauthenticates nobody`() async throws {
     let session = try known()
     let token = world.providers.token(google())
-    let environment = world.environment { store in
-      store.edit {
-        $0.identities[google().identity] = nil
-        $0.accounts["account-y"]?.version += 1
-      }
-    }
+    let environment = unlinking()
     await refused(.userMismatch) {
       let request = ReauthenticateRequest(idToken: session.idToken, credential: .providerToken(token))
       return try await Reauthenticate(environment)(request, world.call())
@@ -129,12 +134,7 @@ struct `Interrupted between decision and commit` {
 
   @Test func `who refreshes is never shown an account as it was before somebody else's change`() async throws {
     let session = try known()
-    let environment = world.environment { store in
-      store.edit {
-        $0.identities[google().identity] = nil
-        $0.accounts["account-y"]?.version += 1
-      }
-    }
+    let environment = unlinking()
     let refreshed = try await Refresh(environment)(session.refreshToken, world.call())
     #expect(refreshed.account.identities.isEmpty && refreshed.account.account.version == 2)
   }
@@ -142,12 +142,7 @@ struct `Interrupted between decision and commit` {
   @Test func `a way in that is linked already and unlinked just now is linked anew`() async throws {
     let session = try known()
     let token = world.providers.token(google())
-    let environment = world.environment { store in
-      store.edit {
-        $0.identities[google().identity] = nil
-        $0.accounts["account-y"]?.version += 1
-      }
-    }
+    let environment = unlinking()
     let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
     guard case .session(let grant, alreadyLinked: false) = try await Link(environment)(request, world.call()) else {
       Issue.record("not linked")

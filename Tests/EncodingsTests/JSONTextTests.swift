@@ -1,0 +1,18 @@
+import Encodings
+import FoundationEssentials
+import Testing
+
+private func quotedText(_ text: String) -> String {
+  var bytes: [UInt8] = []
+  JSONText.append(text, to: &bytes)
+  return String(decoding: bytes, as: UTF8.self)
+}
+
+@Test(arguments: [
+  ("plain", "\"plain\""), ("", "\"\""), ("a\"b", "\"a\\\"b\""), ("a\\b", "\"a\\\\b\""), ("a\nb", "\"a\\nb\""),
+  ("a\r\tb", "\"a\\u000d\\u0009b\""), ("\0\u{1f}", "\"\\u0000\\u001f\""), ("é\u{1F600}\u{7f}", "\"é\u{1F600}\u{7f}\""),
+])
+func `a text is one JSON string on one line`(text: String, quoted: String) throws {
+  #expect(quotedText(text) == quoted)
+  #expect(try JSONDecoder().decode([String].self, from: Data("[\(quotedText(text))]".utf8)) == [text])
+}
