@@ -53,6 +53,10 @@ package enum HashFunction: Sendable {
 
   package func digest(_ bytes: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: byteCount)
+    if self == .sha256 {
+      unsafe lk_sha256(bytes, bytes.count, &out)
+      return out
+    }
     let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
     precondition(failure == 0, "no digest: OpenSSL error \(failure)")
     return out
@@ -71,28 +75,22 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
   HashFunction.sha256.digest(bytes)
 }
 
-/// HMAC with SHA-256 under one key, which is taken in once. Only ever copied, so any thread may use it.
+/// HMAC with SHA-256 under one key, which is taken in once. Only ever read, so any thread may use it.
 @safe package final class HMACKey: Sendable {
-  private nonisolated(unsafe) let context: OpaquePointer
-  private let byteCount: Int
+  private nonisolated(unsafe) let key: UnsafeMutablePointer<lk_hmac_key>
 
-  package convenience init(_ key: Secret) {
-    unsafe self.init(key, Algorithms.hmacSHA256, byteCount: HashFunction.sha256.byteCount)
+  package init(_ secret: Secret) {
+    guard let key = unsafe secret.withPointer({ unsafe lk_hmac_key_new($0, $1) }) else {
+      preconditionFailure("no memory for an HMAC key")
+    }
+    unsafe self.key = unsafe key
   }
 
-  init(_ key: Secret, _ template: OpaquePointer, byteCount: Int) {
-    let context = unsafe key.withPointer { unsafe lk_hmac_keyed(template, $0, $1) }
-    guard let context = unsafe context else { preconditionFailure("no memory for an HMAC key") }
-    unsafe self.context = unsafe context
-    self.byteCount = byteCount
-  }
-
-  deinit { unsafe EVP_MAC_CTX_free(context) }
+  deinit { unsafe lk_hmac_key_free(key) }
 
   package func code(of bytes: [UInt8]) -> [UInt8] {
-    var out = [UInt8](repeating: 0, count: byteCount)
-    let failure = unsafe lk_hmac(context, bytes, bytes.count, &out, out.count)
-    precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
+    var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
+    unsafe lk_hmac_sha256(key, bytes, bytes.count, &out)
     return out
   }
 }
@@ -104,7 +102,14 @@ package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] { HMACKey(key)
 /// one-time passwords, since authenticator programs have no other algorithm in common (RFC 4226). As a MAC it is
 /// unbroken; as a digest SHA-1 is not, so `HashFunction` does not have it.
 package func hmacSHA1(key: Secret, _ bytes: [UInt8]) -> [UInt8] {
-  unsafe HMACKey(key, Algorithms.hmacSHA1, byteCount: 20).code(of: bytes)
+  unsafe hmac(Algorithms.sha1, byteCount: 20, key: key, bytes)
+}
+
+func hmac(_ digest: OpaquePointer, byteCount: Int, key: Secret, _ bytes: [UInt8]) -> [UInt8] {
+  var out = [UInt8](repeating: 0, count: byteCount)
+  let failure = unsafe key.withPointer { unsafe lk_hmac(digest, $0, $1, bytes, bytes.count, &out) }
+  precondition(failure == 0, "no HMAC: OpenSSL error \(failure)")
+  return out
 }
 
 /// Whether two byte strings are equal, in a time that depends only on their lengths.
@@ -116,12 +121,11 @@ package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 /// Implementations looked up once: in OpenSSL 3 each look-up by name takes locks and parses property queries. They
 /// live as long as the process.
 enum Algorithms {
+  nonisolated(unsafe) static let sha1 = unsafe required(EVP_MD_fetch(nil, "SHA1", nil))
   nonisolated(unsafe) static let sha256 = unsafe required(EVP_MD_fetch(nil, "SHA256", nil))
   nonisolated(unsafe) static let sha384 = unsafe required(EVP_MD_fetch(nil, "SHA384", nil))
   nonisolated(unsafe) static let sha512 = unsafe required(EVP_MD_fetch(nil, "SHA512", nil))
   nonisolated(unsafe) static let aes256GCM = unsafe required(EVP_CIPHER_fetch(nil, "AES-256-GCM", nil))
-  nonisolated(unsafe) static let hmacSHA256 = unsafe required(lk_hmac_template("SHA256"))
-  nonisolated(unsafe) static let hmacSHA1 = unsafe required(lk_hmac_template("SHA1"))
 
   static func required(_ implementation: OpaquePointer?) -> OpaquePointer {
     guard let implementation = unsafe implementation else {

@@ -26,24 +26,15 @@ package enum ForeignDigest: String, Sendable, CaseIterable {
   }
 
   package func code(key: Secret, of bytes: [UInt8]) -> [UInt8] {
-    unsafe HMACKey(key, template, byteCount: byteCount).code(of: bytes)
+    unsafe hmac(implementation, byteCount: byteCount, key: key, bytes)
   }
 
   var implementation: OpaquePointer {
     switch self {
     case .md5: unsafe Foreign.md5
-    case .sha1: unsafe Foreign.sha1
+    case .sha1: unsafe Algorithms.sha1
     case .sha256: unsafe Algorithms.sha256
     case .sha512: unsafe Algorithms.sha512
-    }
-  }
-
-  private var template: OpaquePointer {
-    switch self {
-    case .md5: unsafe Foreign.hmacMD5
-    case .sha1: unsafe Algorithms.hmacSHA1
-    case .sha256: unsafe Algorithms.hmacSHA256
-    case .sha512: unsafe Foreign.hmacSHA512
     }
   }
 }
@@ -114,8 +105,5 @@ package func argon2iMatches(_ password: [UInt8], _ phc: String) -> Bool {
 /// Looked up once, as those of `Algorithms` are, and only where something was imported.
 private enum Foreign {
   nonisolated(unsafe) static let md5 = unsafe Algorithms.required(EVP_MD_fetch(nil, "MD5", nil))
-  nonisolated(unsafe) static let sha1 = unsafe Algorithms.required(EVP_MD_fetch(nil, "SHA1", nil))
-  nonisolated(unsafe) static let hmacMD5 = unsafe Algorithms.required(lk_hmac_template("MD5"))
-  nonisolated(unsafe) static let hmacSHA512 = unsafe Algorithms.required(lk_hmac_template("SHA512"))
   nonisolated(unsafe) static let aes256CTR = unsafe Algorithms.required(EVP_CIPHER_fetch(nil, "AES-256-CTR", nil))
 }

@@ -116,7 +116,6 @@ final class SignatureContext: Sendable {
     return contexts
   }
 
-  /// The signature as OpenSSL writes it: DER for ECDSA.
   func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
     let digest = algorithm.hash.digest(message)
     var signature = [UInt8](repeating: 0, count: Int(LK_SIGNATURE_BYTES_MAX))
@@ -129,5 +128,32 @@ final class SignatureContext: Sendable {
   func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     let digest = algorithm.hash.digest(message)
     return unsafe lk_verify_digest(template, digest, digest.count, signature, signature.count) == 0
+  }
+}
+
+/// Signs with ECDSA under one key, which OpenSSL only reads: any thread may use it.
+@safe
+final class ECSigner: Sendable {
+  private nonisolated(unsafe) let key: OpaquePointer
+  private let hash: HashFunction
+  private let coordinateByteCount: Int
+
+  init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, coordinateByteCount: Int) throws(CryptoError) {
+    guard let signer = unsafe lk_ec_signer(key.pointer) else { throw .outOfMemory }
+    unsafe self.key = unsafe signer
+    hash = algorithm.hash
+    self.coordinateByteCount = coordinateByteCount
+  }
+
+  deinit {
+    unsafe lk_ec_signer_free(key)
+  }
+
+  /// In the raw form of RFC 7518 3.4.
+  func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
+    let digest = hash.digest(message)
+    var signature = [UInt8](repeating: 0, count: 2 * coordinateByteCount)
+    try check(unsafe lk_ecdsa_sign(key, digest, digest.count, &signature, coordinateByteCount))
+    return signature
   }
 }

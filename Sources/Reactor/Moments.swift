@@ -18,13 +18,13 @@ package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
   let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
   let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   let time = millis - days * 86_400_000
-  for (number, width, end) in [
-    (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (time / 3_600_000, 2, ":"), (time / 60_000 % 60, 2, ":"),
-    (time / 1_000 % 60, 2, "."), (time % 1_000, 3, "Z"),
-  ] as [(Int64, Int, StaticString)] {
-    append(number, width: width, to: &line)
-    line += end.description.utf8
-  }
+  append(year, width: 4, "-", to: &line)
+  append(month, width: 2, "-", to: &line)
+  append(day, width: 2, "T", to: &line)
+  append(time / 3_600_000, width: 2, ":", to: &line)
+  append(time / 60_000 % 60, width: 2, ":", to: &line)
+  append(time / 1_000 % 60, width: 2, ".", to: &line)
+  append(time % 1_000, width: 3, "Z", to: &line)
 }
 
 /// The moment of which `rfc3339` has made these digits, whatever stands between them; nil: too few or too many.
@@ -41,11 +41,12 @@ package func moment(ofDigits text: String) -> Int64? {
   return (days * 1_440 + minutes) * 60_000 + number(12..<17)
 }
 
-private func append(_ number: Int64, width: Int, to line: inout [UInt8]) {
+private func append(_ number: Int64, width: Int, _ end: Unicode.Scalar, to line: inout [UInt8]) {
   var scale: Int64 = 1
   for _ in 1..<width { scale *= 10 }
   while scale > 0 {
     line.append(UInt8(ascii: "0") + UInt8(number / scale % 10))
     scale /= 10
   }
+  line.append(UInt8(ascii: end))
 }

@@ -172,7 +172,8 @@ extension SessionRecord {
   package var methodLines: String { methods.map { $0 + "\n" }.joined() }
 
   package static func methods(fromLines lines: String) -> [String] {
-    lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    lines.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+      .map { String(Substring($0)) }
   }
 }
 

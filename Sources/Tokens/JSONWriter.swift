@@ -37,7 +37,8 @@ package struct JSONWriter {
   }
 
   package mutating func int(_ value: Int64) {
-    raw(value.description.utf8)
+    separate()
+    DecimalText.append(value, to: &bytes)
   }
 
   package mutating func bool(_ value: Bool) {

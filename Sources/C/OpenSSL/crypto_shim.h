@@ -14,6 +14,7 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -87,43 +88,12 @@ static inline unsigned long lk_digest_end(EVP_MD_CTX *context, uint8_t *out) {
   return lk_end(EVP_DigestFinal_ex(context, out, &outCount) == 1);
 }
 
-// A context that knows its digest but no key: copying it spares the look-up of the digest by name at each call.
-static inline EVP_MAC_CTX *lk_hmac_template(const char *digestName) {
-  lk_begin();
-  EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-  EVP_MAC_CTX *context = mac ? EVP_MAC_CTX_new(mac) : NULL;
-  OSSL_PARAM params[2];
-  params[0] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)digestName, 0);
-  params[1] = OSSL_PARAM_construct_end();
-  if (context && EVP_MAC_CTX_set_params(context, params) != 1) {
-    EVP_MAC_CTX_free(context);
-    context = NULL;
-  }
-  EVP_MAC_free(mac);
-  lk_end(context != NULL);
-  return context;
-}
-
-// The same with a key, whose two blocks are then hashed once and not with each message. EVP_MAC_CTX_free wipes it.
-static inline EVP_MAC_CTX *lk_hmac_keyed(const EVP_MAC_CTX *template_, const uint8_t *key, size_t keyCount) {
-  lk_begin();
-  EVP_MAC_CTX *context = EVP_MAC_CTX_dup(template_);
-  if (context && EVP_MAC_init(context, key, keyCount, NULL) != 1) {
-    EVP_MAC_CTX_free(context);
-    context = NULL;
-  }
-  lk_end(context != NULL);
-  return context;
-}
-
+// For keys that are used once (RFC 2104).
 static inline unsigned long lk_hmac(
-    const EVP_MAC_CTX *keyed, const uint8_t *bytes, size_t count, uint8_t *out, size_t outCount) {
+    const EVP_MD *digest, const uint8_t *key, size_t keyCount, const uint8_t *bytes, size_t count, uint8_t *out) {
+  unsigned int outCount = 0;
   lk_begin();
-  EVP_MAC_CTX *context = EVP_MAC_CTX_dup(keyed);
-  int succeeded = context && EVP_MAC_update(context, bytes, count) == 1
-      && EVP_MAC_final(context, out, &outCount, outCount) == 1;
-  EVP_MAC_CTX_free(context);
-  return lk_end(succeeded);
+  return lk_end(keyCount <= INT_MAX && HMAC(digest, key, (int)keyCount, bytes, count, out, &outCount) != NULL);
 }
 
 // MARK: sealing (AES-256-GCM; `out` takes the ciphertext with the tag behind it)
@@ -348,8 +318,6 @@ static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *d
   return context;
 }
 
-// OpenSSL 3.0 may say that it signed and give a length of 2^32 - 1: where it has no memory to write the sequence of an
-// ECDSA signature.
 static inline unsigned long lk_sign_digest(
     const EVP_PKEY_CTX *template_, const uint8_t *digest, size_t digestCount, uint8_t *out, size_t *outCount) {
   size_t room = *outCount;
@@ -371,18 +339,7 @@ static inline unsigned long lk_verify_digest(
 }
 
 // RFC 7518 3.4: JOSE writes an ECDSA signature as r and s of fixed width, OpenSSL as a DER sequence.
-static inline unsigned long lk_ecdsa_der_to_raw(
-    const uint8_t *der, size_t derCount, uint8_t *out, size_t coordinateCount) {
-  const uint8_t *end = der;
-  lk_begin();
-  ECDSA_SIG *signature = d2i_ECDSA_SIG(NULL, &end, (long)derCount);
-  int width = (int)coordinateCount;
-  int succeeded = signature && BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, width) == width
-      && BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + width, width) == width;
-  ECDSA_SIG_free(signature);
-  return lk_end(succeeded);
-}
-
+//
 // `out` has room for LK_SIGNATURE_BYTES_MAX bytes.
 static inline unsigned long lk_ecdsa_raw_to_der(
     const uint8_t *raw, size_t coordinateCount, uint8_t *out, size_t *outCount) {

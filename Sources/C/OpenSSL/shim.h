@@ -5,3 +5,4 @@
 #include "client.h"
 #include "crypto_shim.h"
 #include "derivation.h"
+#include "direct.h"
