@@ -77,16 +77,16 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
 
 /// HMAC with SHA-256 under one key, which is taken in once. Only ever read, so any thread may use it.
 @safe package final class HMACKey: Sendable {
-  private nonisolated(unsafe) let key: UnsafeMutablePointer<lk_hmac_key>
+  private nonisolated(unsafe) let key = UnsafeMutablePointer<lk_hmac_key>.allocate(capacity: 1)
 
   package init(_ secret: Secret) {
-    guard let key = unsafe secret.withPointer({ unsafe lk_hmac_key_new($0, $1) }) else {
-      preconditionFailure("no memory for an HMAC key")
-    }
-    unsafe self.key = unsafe key
+    unsafe secret.withPointer { unsafe lk_hmac_key_set(key, $0, $1) }
   }
 
-  deinit { unsafe lk_hmac_key_free(key) }
+  deinit {
+    unsafe OPENSSL_cleanse(key, MemoryLayout<lk_hmac_key>.size)
+    unsafe key.deallocate()
+  }
 
   package func code(of bytes: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)

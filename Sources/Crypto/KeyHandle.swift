@@ -134,14 +134,14 @@ final class SignatureContext: Sendable {
 /// Signs with ECDSA under one key, which OpenSSL only reads: any thread may use it.
 @safe
 final class ECSigner: Sendable {
+  let algorithm: SignatureAlgorithm
   private nonisolated(unsafe) let key: OpaquePointer
-  private let hash: HashFunction
   private let coordinateByteCount: Int
 
   init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, coordinateByteCount: Int) throws(CryptoError) {
     guard let signer = unsafe lk_ec_signer(key.pointer) else { throw .outOfMemory }
     unsafe self.key = unsafe signer
-    hash = algorithm.hash
+    self.algorithm = algorithm
     self.coordinateByteCount = coordinateByteCount
   }
 
@@ -151,7 +151,7 @@ final class ECSigner: Sendable {
 
   /// In the raw form of RFC 7518 3.4.
   func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
-    let digest = hash.digest(message)
+    let digest = algorithm.hash.digest(message)
     var signature = [UInt8](repeating: 0, count: 2 * coordinateByteCount)
     try check(unsafe lk_ecdsa_sign(key, digest, digest.count, &signature, coordinateByteCount))
     return signature

@@ -7,10 +7,10 @@ package final class PrivateKey: Sendable {
   package let kind: KeyKind
   package let components: PublicKeyComponents
   private let handle: KeyHandle
-  private let signers: Signers
+  private let signer: Signer
 
-  private enum Signers {
-    case ecdsa(SignatureAlgorithm, ECSigner)
+  private enum Signer {
+    case ecdsa(ECSigner)
     case rsa([SignatureContext])
     case ed25519
   }
@@ -20,13 +20,13 @@ package final class PrivateKey: Sendable {
     guard let kind = handle.kind else { throw .unusableKey(.unsupportedType) }
     self.kind = kind
     components = try Self.components(handle, kind)
-    signers =
-      switch kind {
-      case .p256: .ecdsa(.es256, try ECSigner(handle, .es256, coordinateByteCount: 32))
-      case .p384: .ecdsa(.es384, try ECSigner(handle, .es384, coordinateByteCount: 48))
-      case .rsa: .rsa(try SignatureContext.all(handle, kind, .signing))
-      case .ed25519: .ed25519
-      }
+    if let width = kind.coordinateByteCount, let algorithm = kind.algorithms.first {
+      signer = .ecdsa(try ECSigner(handle, algorithm, coordinateByteCount: width))
+    } else if kind == .rsa {
+      signer = .rsa(try SignatureContext.all(handle, kind, .signing))
+    } else {
+      signer = .ed25519
+    }
   }
 
   /// RSA takes about a tenth of a second: not on a reactor.
@@ -73,8 +73,8 @@ package final class PrivateKey: Sendable {
 
   /// ECDSA in the raw form of RFC 7518 3.4. RSA takes 15 times as long as ECDSA: on a worker.
   package func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
-    switch signers {
-    case .ecdsa(algorithm, let signer): return try signer.sign(message)
+    switch signer {
+    case .ecdsa(let signer) where signer.algorithm == algorithm: return try signer.sign(message)
     case .rsa(let contexts):
       guard let context = contexts.first(where: { $0.algorithm == algorithm }) else { throw .wrongAlgorithm }
       return try context.sign(message)

@@ -15,9 +15,9 @@ struct LatchkeyDaemon: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "latchkeyd", abstract: "Account linking and sign-in, as gRPC over TLS.",
     discussion: """
-      Reads one JSON5 file; every setting can be overridden by an environment variable: listen.port is \
-      LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once. SIGHUP reads the \
-      certificate again, SIGUSR1 replaces the key that signs tokens.
+      Reads one JSON5 file; every setting outside of lists can be overridden by an environment variable: \
+      listen.port is LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once. SIGHUP \
+      reads the certificate again, SIGUSR1 replaces the key that signs tokens.
       """,
     version: Build.version)
 

@@ -53,6 +53,42 @@ struct DigestTests {
     #expect(digest.value() == sha256(partBytes == 0 ? [] : whole))
   }
 
+  @Test func `a digest made directly is that of OpenSSL's provider, for every length around a block`() {
+    for length in 0...200 {
+      let bytes = Random.bytes(length)
+      #expect(sha256(bytes) == ForeignDigest.sha256.digest(bytes))
+    }
+  }
+
+  @Test(arguments: [0, 1, 32, 63, 64, 65, 131])
+  func `a kept HMAC key answers as OpenSSL's provider does, each time it is asked`(keyByteCount: Int) {
+    let secret = Secret(copying: Random.bytes(keyByteCount))
+    let key = HMACKey(secret)
+    for length in [0, 1, 55, 56, 63, 64, 65, 119, 120, 1_000] {
+      let bytes = Random.bytes(length)
+      let expected = ForeignDigest.sha256.code(key: secret, of: bytes)
+      #expect(key.code(of: bytes) == expected)
+      #expect(key.code(of: bytes) == expected)
+    }
+  }
+
+  @Test func `one HMAC key answers many threads at once`() async {
+    let secret = Secret.random(32)
+    let key = HMACKey(secret)
+    let right = await withTaskGroup(of: Int.self) { group in
+      for task in 0..<8 {
+        group.addTask {
+          (0..<500).count { number in
+            let text = Array("\(task) \(number)".utf8)
+            return key.code(of: text) == ForeignDigest.sha256.code(key: secret, of: text)
+          }
+        }
+      }
+      return await group.reduce(0, +)
+    }
+    #expect(right == 4_000)
+  }
+
   @Test func `HMAC-SHA-256 answers the known values of RFC 4231, also for a key longer than a block`() {
     let short = hmacSHA256(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
     #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")

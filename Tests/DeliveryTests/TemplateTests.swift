@@ -58,6 +58,19 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(throws: TemplateError.self) { try template(text) }
   }
 
+  @Test func `a value that some messages lack is refused outside of a section of its name`() throws {
+    func read(_ text: String, html: String? = nil) throws(TemplateError) {
+      _ = try Template(text, html: html, name: "t", names: ["name", "link"], occasional: ["link"])
+    }
+    for (text, html) in [
+      ("Subject: s\n\n{{link}}", nil), ("Subject: {{link}}\n\nx", nil), ("Subject: s\n\nx", "{{link}}"),
+      ("Subject: s\n\n{{#name}}{{link}}{{/name}}", nil), ("Subject: s\n\n{{#link}}x{{/link}}{{link}}", nil),
+    ] as [(String, String?)] {
+      #expect(throws: TemplateError.self, "\(text)") { try read(text, html: html) }
+    }
+    try read("Subject: s\n\n{{name}}{{#link}}{{#name}}{{link}}{{/name}}{{/link}}", html: "{{#link}}{{link}}{{/link}}")
+  }
+
   @Test func `a file with carriage returns is read as one without`() throws {
     #expect(try template("Subject: s\r\n\r\nbody").words([:]) == Words(subject: "s", text: "body"))
   }

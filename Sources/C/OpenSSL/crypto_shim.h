@@ -88,7 +88,7 @@ static inline unsigned long lk_digest_end(EVP_MD_CTX *context, uint8_t *out) {
   return lk_end(EVP_DigestFinal_ex(context, out, &outCount) == 1);
 }
 
-// For keys that are used once (RFC 2104).
+// For keys that are used once, and seldom (RFC 2104): OpenSSL looks HMAC and the digest up by name at each call.
 static inline unsigned long lk_hmac(
     const EVP_MD *digest, const uint8_t *key, size_t keyCount, const uint8_t *bytes, size_t count, uint8_t *out) {
   unsigned int outCount = 0;
@@ -295,7 +295,8 @@ static inline unsigned long lk_ed25519_public_bytes(const EVP_PKEY *key, uint8_t
 // MARK: signatures over a digest
 //
 // Setting up a context costs several look-ups by name in OpenSSL 3, so each key keeps one context a use as a template
-// that is never used itself; a call copies it, which only reads the template and so may happen on any thread.
+// that is never used itself; a call copies it, which only reads the template and so may happen on any thread. Keys of
+// elliptic curves sign by direct.h.
 
 static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *digest, int signing, int pss) {
   lk_begin();
@@ -320,10 +321,9 @@ static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *d
 
 static inline unsigned long lk_sign_digest(
     const EVP_PKEY_CTX *template_, const uint8_t *digest, size_t digestCount, uint8_t *out, size_t *outCount) {
-  size_t room = *outCount;
   lk_begin();
   EVP_PKEY_CTX *context = EVP_PKEY_CTX_dup(template_);
-  int succeeded = context && EVP_PKEY_sign(context, out, outCount, digest, digestCount) == 1 && *outCount <= room;
+  int succeeded = context && EVP_PKEY_sign(context, out, outCount, digest, digestCount) == 1;
   EVP_PKEY_CTX_free(context);
   return lk_end(succeeded);
 }
@@ -338,9 +338,8 @@ static inline unsigned long lk_verify_digest(
   return lk_end(succeeded);
 }
 
-// RFC 7518 3.4: JOSE writes an ECDSA signature as r and s of fixed width, OpenSSL as a DER sequence.
-//
-// `out` has room for LK_SIGNATURE_BYTES_MAX bytes.
+// RFC 7518 3.4: JOSE writes an ECDSA signature as r and s of fixed width, OpenSSL reads a DER sequence. `out` has room
+// for LK_SIGNATURE_BYTES_MAX bytes.
 static inline unsigned long lk_ecdsa_raw_to_der(
     const uint8_t *raw, size_t coordinateCount, uint8_t *out, size_t *outCount) {
   lk_begin();

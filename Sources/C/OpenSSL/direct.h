@@ -1,6 +1,6 @@
-// What every call does, past the providers of OpenSSL: for a message of 40 bytes their contexts and look-ups cost eight
-// times as much as the HMAC itself (0.9 us for 0.1), and a tenth of an ECDSA signature. OpenSSL 3 deprecates this road
-// and keeps it; the rest of libcrypto is used the new way.
+// What every call does, past the providers of OpenSSL: of an HMAC of 40 bytes their contexts and look-ups are 0.77 us,
+// the HMAC itself is 0.12; of an ECDSA signature they are 2 us of 26. OpenSSL 3 deprecates this road and keeps it; the
+// rest of libcrypto is used the new way.
 #pragma once
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
@@ -11,7 +11,7 @@
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 
-// MARK: SHA-256 and its HMAC, which can only fail for want of a context, and have one on the stack
+// MARK: SHA-256 and its HMAC, which cannot fail: all they need is on the stack or the caller's
 
 static inline void lk_sha256(const uint8_t *bytes, size_t count, uint8_t *out) {
   SHA256_CTX state;
@@ -26,10 +26,8 @@ typedef struct {
   SHA256_CTX inner, outer;
 } lk_hmac_key;
 
-static inline lk_hmac_key *lk_hmac_key_new(const uint8_t *key, size_t count) {
+static inline void lk_hmac_key_set(lk_hmac_key *made, const uint8_t *key, size_t count) {
   uint8_t block[SHA256_CBLOCK] = {0};
-  lk_hmac_key *made = OPENSSL_malloc(sizeof *made);
-  if (!made) return NULL;
   if (count > sizeof block) {
     lk_sha256(key, count, block);
   } else if (count > 0) {
@@ -42,10 +40,7 @@ static inline lk_hmac_key *lk_hmac_key_new(const uint8_t *key, size_t count) {
   SHA256_Init(&made->outer);
   SHA256_Update(&made->outer, block, sizeof block);
   OPENSSL_cleanse(block, sizeof block);
-  return made;
 }
-
-static inline void lk_hmac_key_free(lk_hmac_key *key) { OPENSSL_clear_free(key, sizeof *key); }
 
 static inline void lk_hmac_sha256(const lk_hmac_key *key, const uint8_t *bytes, size_t count, uint8_t *out) {
   uint8_t inside[SHA256_DIGEST_LENGTH];
@@ -56,6 +51,7 @@ static inline void lk_hmac_sha256(const lk_hmac_key *key, const uint8_t *bytes, 
   SHA256_Update(&state, inside, sizeof inside);
   SHA256_Final(out, &state);
   OPENSSL_cleanse(&state, sizeof state);
+  OPENSSL_cleanse(inside, sizeof inside);
 }
 
 // MARK: ECDSA

@@ -25,7 +25,10 @@ struct Template: Hashable, Sendable {
   /// - Parameters:
   ///   - source: `Subject: …`, an empty line, and the text.
   ///   - names: the values that messages of this kind may have.
-  init(_ source: String, html: String? = nil, name: String, names: Set<String>) throws(TemplateError) {
+  ///   - occasional: those that some lack. Outside a section such a message could never be made, and would be lost.
+  init(
+    _ source: String, html: String? = nil, name: String, names: Set<String>, occasional: Set<String> = []
+  ) throws(TemplateError) {
     let lines = source.replacing("\r\n", with: "\n")
       .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
     guard lines.count == 3, lines[0].hasPrefix("Subject: "), lines[1].isEmpty else {
@@ -36,7 +39,7 @@ struct Template: Hashable, Sendable {
       throw TemplateError(template: name, why: "the subject must be one line of text")
     }
     func parts(_ text: String) throws(TemplateError) -> [Part] {
-      var parser = TemplateParser(text, template: name, names: names)
+      var parser = TemplateParser(text, template: name, names: names, occasional: occasional)
       return try parser.parts(until: nil)
     }
     self.subject = try parts(subject)
@@ -106,20 +109,23 @@ struct TemplateParser {
   private var rest: Substring
   private let template: String
   private let names: Set<String>
-  private static let depthMax = 4
-  private var depth = 0
+  private let occasional: Set<String>
+  private static let depthMax = 3
+  /// The sections that are open, outermost first.
+  private var sections: [String] = []
 
-  init(_ text: String, template: String, names: Set<String>) {
+  init(_ text: String, template: String, names: Set<String>, occasional: Set<String>) {
     rest = text[...]
     self.template = template
     self.names = names
+    self.occasional = occasional
   }
 
   /// - Parameter section: the one whose end is looked for; nil: the text's.
   mutating func parts(until section: String?) throws(TemplateError) -> [Template.Part] {
-    guard depth < TemplateParser.depthMax else { throw wrong("sections are too deep in each other") }
-    depth += 1
-    defer { depth -= 1 }
+    guard sections.count < TemplateParser.depthMax else { throw wrong("sections are too deep in each other") }
+    if let section { sections.append(section) }
+    defer { if section != nil { sections.removeLast() } }
     var parts: [Template.Part] = []
     while let tag = try nextTag(&parts) {
       if tag.hasPrefix("#") {
@@ -129,7 +135,11 @@ struct TemplateParser {
         guard let section, tag.dropFirst() == section else { throw wrong("{{\(tag)}} ends nothing") }
         return parts
       } else {
-        parts.append(.value(try known(tag)))
+        let name = try known(tag)
+        guard !occasional.contains(name) || sections.contains(name) else {
+          throw wrong("not every message has {{\(name)}}: it belongs between {{#\(name)}} and {{/\(name)}}")
+        }
+        parts.append(.value(name))
       }
     }
     if let section { throw wrong("{{#\(section)}} has no end") }

@@ -7,11 +7,17 @@ package struct TemplateKind: Hashable, Sendable {
   package var name: String
   /// The values that its messages may have.
   package var values: Set<String>
+  /// Those of them that some messages lack, so that a template may use them in a section of their name alone.
+  package var occasionalValues: Set<String>
 
-  package init(_ name: String, values: Set<String>) {
+  package init(_ name: String, values: Set<String>, occasionalValues: Set<String> = []) {
     self.name = name
     self.values = values
+    self.occasionalValues = occasionalValues
   }
+
+  /// What a template may name.
+  var names: Set<String> { values.union(TemplateKind.common) }
 
   /// What every message has beside its values: its recipient, and for how long it is good.
   static let common: Set<String> = ["to", "minutes", "hours"]
@@ -37,7 +43,7 @@ package struct TemplateSet: Sendable {
       for kind in kinds {
         guard let source = sources[kind.name] else { continue }
         byLanguage[language, default: [:]][kind.name] = try Template(
-          source, name: "\(language)/\(kind.name)", names: kind.values.union(TemplateKind.common))
+          source, name: "\(language)/\(kind.name)", names: kind.names, occasional: kind.occasionalValues)
       }
     }
     if let folder { try TemplateSet.read(folder, kinds, into: &byLanguage) }
@@ -99,7 +105,7 @@ package struct TemplateSet: Sendable {
         guard let text = try text(of: "\(path)/\(kind.name).txt") else { continue }
         let html = files.contains(kind.name + ".html") ? try self.text(of: "\(path)/\(kind.name).html") : nil
         byLanguage[tag(language), default: [:]][kind.name] = try Template(
-          text, html: html, name: "\(path)/\(kind.name)", names: kind.values.union(TemplateKind.common))
+          text, html: html, name: "\(path)/\(kind.name)", names: kind.names, occasional: kind.occasionalValues)
       }
     }
   }

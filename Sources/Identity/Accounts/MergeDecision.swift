@@ -47,7 +47,7 @@ struct MergePlan: Hashable, Sendable {
   /// Those that the caller has not settled.
   var conflicts: [MergeConflict] = []
   var movedProviderIDs: [String] = []
-  /// As the other account has them.
+  /// As the other account has them, but for their moment.
   var movedFactors: [FactorRecord] = []
   /// Ways in of the survivor that give way to the other's.
   var replacedProviderIDs: [String] = []
@@ -101,6 +101,9 @@ extension Failure {
 
 // MARK: what moves
 
+/// A way in comes to the survivor at the moment of the merge. What was held or changed before it is decided by what the
+/// survivor had then: a password that gave way does not come back, and the way back to an address takes what a thief
+/// brought from an account of his own.
 extension MergePlan {
   init(
     _ survivor: AccountState, _ other: AccountState, keep: [MergeKeep], policy: Policy, now: Timestamp
@@ -120,10 +123,10 @@ extension MergePlan {
       }
     }
     moveAddress()
-    movePassword()
-    movePhone()
+    movePassword(now: now)
+    movePhone(now: now)
     moveIdentities(now: now)
-    moveFactors(max: policy.factorsMax)
+    moveFactors(max: policy.factorsMax, now: now)
     fillProfile()
     guard self.keep.isEmpty else { throw MergePlan.unknown("There is no such conflict.", "field") }
   }
@@ -163,21 +166,21 @@ extension MergePlan {
   }
 
   /// A password goes with an address: to the survivor's own one, or to that which has just come over.
-  private mutating func movePassword() {
+  private mutating func movePassword(now: Timestamp) {
     let (mine, theirs) = (survivor.account, other.account)
     guard theirs.passwordHash != nil, edit.edited.account.email != nil else { return }
     let field = WaysIn.password
     guard takes(field, mine.passwordHash.map { _ in mine.email ?? "" }, theirs.email ?? "") else { return }
     edit.edited.account.passwordHash = theirs.passwordHash
-    edit.edited.account.passwordSetAt = theirs.passwordSetAt
+    edit.edited.account.passwordSetAt = now
     note(moved: field, replacing: mine.passwordHash != nil)
   }
 
-  private mutating func movePhone() {
+  private mutating func movePhone(now: Timestamp) {
     let mine = survivor.account.phoneNumber
     guard takes(WaysIn.phone, mine, other.account.phoneNumber) else { return }
     edit.edited.account.phoneNumber = other.account.phoneNumber
-    edit.edited.account.phoneNumberSetAt = other.account.phoneNumberSetAt
+    edit.edited.account.phoneNumberSetAt = now
     note(moved: WaysIn.phone, replacing: mine != nil)
   }
 
@@ -213,7 +216,7 @@ extension MergePlan {
           remember(unlinkOf: identity.key, now: now)
         }
         edit.edited.identities.removeAll { $0.key.providerID == providerID }
-        for identity in theirs { take(identity) }
+        for identity in theirs { take(identity, now: now) }
         note(moved: providerID, replacing: mine != nil)
       } else {
         for identity in theirs { remember(unlinkOf: identity.key, now: now) }
@@ -223,9 +226,10 @@ extension MergePlan {
     edit.edited.identities.sort { $0.linkedAt < $1.linkedAt }
   }
 
-  private mutating func take(_ identity: IdentityRecord) {
+  private mutating func take(_ identity: IdentityRecord, now: Timestamp) {
     var identity = identity
     identity.accountID = survivor.account.id
+    identity.linkedAt = now
     edit.edited.identities.append(identity)
     edit.hanging.append(.insertIdentity(identity))
     if edit.edited.unlinks.contains(where: { $0.key == identity.key }) {
@@ -243,7 +247,7 @@ extension MergePlan {
   }
 
   /// Recovery codes stand in for factors and are not counted; those of the account whose factors stay are kept.
-  private mutating func moveFactors(max: Int) {
+  private mutating func moveFactors(max: Int, now: Timestamp) {
     let (mine, theirs) = (survivor.factors.countable, other.factors.countable)
     guard !theirs.isEmpty else { return }
     var comeOver = other.factors
@@ -257,8 +261,12 @@ extension MergePlan {
     } else if survivor.factors.count > mine.count {
       comeOver = theirs
     }
-    movedFactors = comeOver
-    edit.edited.factors += comeOver.map { factor in
+    movedFactors = comeOver.map { factor in
+      var factor = factor
+      factor.enrolledAt = now
+      return factor
+    }
+    edit.edited.factors += movedFactors.map { factor in
       var factor = factor
       factor.accountID = survivor.account.id
       return factor

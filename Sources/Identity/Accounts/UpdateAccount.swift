@@ -56,7 +56,12 @@ package struct UpdateAccount: Sendable {
       let decision = UpdateDecision.decide(
         change, caller, emailOwner: facts.emailOwner, mayReveal: mayReveal, policy: environment.policy, now: now)
       switch decision {
-      case .refuse(let failure): return .refuse(failure)
+      case .refuse(let failure):
+        // Counted like a change: each of these refusals tells whether somebody has an account.
+        guard failure.reason == .emailAlreadyInUse, let admitted = try throttle?.admit(facts, now: now) else {
+          return .refuse(failure)
+        }
+        return .refuse(failure, writing: Change(admitted.count(at: now)))
       case .update(let update):
         let admitted = update.newEmail == nil ? nil : try throttle?.admit(facts, now: now)
         return commit(update, caller, counting: admitted?.count(at: now) ?? [], call, now)

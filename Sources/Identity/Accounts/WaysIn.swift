@@ -53,8 +53,11 @@ package struct WaysIn: Hashable, Sendable {
 }
 
 extension AccountState {
-  /// Made by an administrator, and nobody could sign in to it yet (S12).
-  func isUnentered(_ policy: Policy) -> Bool { account.madeByAdministrator && WaysIn(self, policy).isEmpty }
+  /// Made by an administrator, and nobody could sign in to it yet (S12). A custom token is such a way in, though none
+  /// that could be offered: whoever holds the address must not get what is somebody's already.
+  func isUnentered(_ policy: Policy) -> Bool {
+    account.madeByAdministrator && !account.customToken && WaysIn(self, policy).isEmpty
+  }
 
   /// Nothing but its address leads to the account, by a password or a mailed link: who has the mailbox may have it
   /// (section 3.3). Who minted a custom token for it knows its old holder, and would go on letting that one in.

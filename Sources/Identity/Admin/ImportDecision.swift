@@ -61,7 +61,9 @@ struct ImportDecision: Sendable {
     guard Set(factorIDs).count == factorIDs.count else {
       return Failure(.invalidField, field: "phone_factors", hint: "Two of them have the same id.")
     }
-    for (field, moment) in [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)] {
+    let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
+      + row.phoneFactors.map { ("phone_factors", $0.enrolledAt) }
+    for (field, moment) in moments {
       if let moment, moment > now || moment.millis < 0 {
         return Failure(.invalidField, field: field, hint: "It lies in the future, or before 1970.")
       }

@@ -39,6 +39,9 @@ package struct OutgoingMessage: Hashable, Sendable {
       case .signUpKnown, .passwordChanged, .merged: []
       }
     }
+
+    /// Those of them that some of its messages lack.
+    package var occasionalValues: Set<String> { self == .emailChanged ? values : [] }
   }
 
   package enum Recipient: Hashable, Sendable {

@@ -29,11 +29,22 @@ enum EnrollmentDecision {
       if state.factors.contains(where: { $0.phoneNumber == phoneNumber }) {
         return Failure(.secondFactorExists, field: "phone_number", hint: "This number is enrolled.")
       }
+      var after = state
+      after.factors.append(
+        FactorRecord(id: "", accountID: state.account.id, kind: .phone, enrolledAt: Timestamp(millis: 0)))
+      if let refusal = lockOut(state, after, policy: policy) { return refusal }
     }
     guard state.factors.count(where: { $0.kind != .recoveryCode }) < policy.factorsMax else {
       return Failure(.secondFactorLimit, hint: "At most \(policy.factorsMax) factors; withdraw one first.")
     }
     return nil
+  }
+
+  /// Where telephones are the only second factors none is a first one, so that a change of factors may take the last
+  /// way in (section 5).
+  static func lockOut(_ before: AccountState, _ after: AccountState, policy: Policy) -> Failure? {
+    guard WaysIn(after, policy).isEmpty, !WaysIn(before, policy).isEmpty else { return nil }
+    return Failure(.lastSignInMethod, hint: "Nobody could sign in; add another way of signing in first.")
   }
 
   /// A recent login that passed a factor, where there is one.

@@ -100,7 +100,10 @@ extension FinishEnrollment {
     var recoveryCodes: [String] = []
     var enrolled: FactorRecord
     if held.kind == .recoveryCode {
+      let old = caller.state.factors.first { $0.kind == .recoveryCode }
       (enrolled, recoveryCodes) = edit.replaceRecoveryCodes(environment, now: now)
+      // A session that showed one of the old codes goes on with the new ones.
+      if let old, caller.session.secondFactorID == old.id { passing = enrolled }
     } else {
       let isFirst = !caller.state.hasSecondFactor
       enrolled = FactorRecord(
@@ -140,17 +143,13 @@ extension AccountEdit {
     hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
   }
 
-  /// Fresh codes in place of those that there are.
+  /// Fresh codes in place of those that there are, as a factor of this moment: what a thief drew anew must not pass for
+  /// the owner's when the address is taken back.
   mutating func replaceRecoveryCodes(
     _ environment: Environment, now: Timestamp
   ) -> (factor: FactorRecord, texts: [String]) {
     let (codes, texts) = RecoveryCodes.make(environment.randomness, environment.cryptography)
-    if let index = edited.factors.firstIndex(where: { $0.kind == .recoveryCode }) {
-      // The same factor, so that a session which showed one of the old codes goes on with it.
-      edited.factors[index].sealedSecret = environment.seal(.recoveryCodes(codes), of: edited.factors[index])
-      hanging.append(.updateFactor(edited.factors[index]))
-      return (edited.factors[index], texts)
-    }
+    for old in edited.factors where old.kind == .recoveryCode { withdraw(old) }
     var factor = FactorRecord(
       id: environment.ids.factor(), accountID: edited.account.id, kind: .recoveryCode, enrolledAt: now)
     factor.sealedSecret = environment.seal(.recoveryCodes(codes), of: factor)

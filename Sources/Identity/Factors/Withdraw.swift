@@ -42,6 +42,9 @@ package struct Withdraw: Sendable {
     var edit = AccountEdit(caller.state)
     edit.withdraw(factor)
     if !edit.edited.hasSecondFactor { edit.edited.factors.forEach { edit.withdraw($0) } }
+    if let refusal = EnrollmentDecision.lockOut(caller.state, edit.state, policy: environment.policy) {
+      return .refuse(refusal)
+    }
     let opened = environment.continueSession(caller.session, call: call, now: now)
     let accountID = caller.state.account.id
     let details = ["kind": factor.kind.rawValue, "factor_id": factor.id]

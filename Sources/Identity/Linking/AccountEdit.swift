@@ -95,6 +95,12 @@ extension AccountEdit {
     edited.account.emailProvedAt = now
   }
 
+  /// A token can be minted again: this is no guest who has no other way in.
+  mutating func noteCustomToken() {
+    edited.account.customToken = true
+    edited.account.anonymous = false
+  }
+
   mutating func noteSignIn(at now: Timestamp, upgradedHash: String?) {
     edited.account.lastSignInAt = now
     if let upgradedHash { edited.account.passwordHash = upgradedHash }

@@ -34,7 +34,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
     case .customToken(let token):
       guard token.accountID == account.id else { return .refuse(mismatch) }
       if let failure = token.refusal(by: account) { return .refuse(failure) }
-      edit.edited.account.customToken = true
+      edit.noteCustomToken()
     }
     if tokenSpent { return .refuse(.tokenWasSpent) }
     if caller.state.hasSecondFactor, !factorPassed { return .secondFactorRequired }

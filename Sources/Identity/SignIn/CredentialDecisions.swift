@@ -50,7 +50,7 @@ enum CredentialDecision {
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
-    if byCustomToken { edit.edited.account.customToken = true }
+    if byCustomToken { edit.noteCustomToken() }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return .open(Opening(state: edit.state, writes: edit.signInWrites))
   }

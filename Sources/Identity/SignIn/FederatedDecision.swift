@@ -73,7 +73,7 @@ extension FederatedDecision {
   private func meet(_ owner: AccountState) -> SignInDecision {
     let ways = WaysIn(owner, policy)
     if owner.identity(of: providerID) != nil { return subjectChanged(owner, ways) }
-    if owner.account.madeByAdministrator, ways.isEmpty { return adopt(owner) }
+    if owner.isUnentered(policy) { return adopt(owner) }
     if owner.account.disabled, assertion.tier >= .verified { return .refuse(.userIsDisabled) }
     if owner.account.emailProved { return meetProved(owner, ways) }
     if assertion.tier >= .verified { return meetUnproved(owner, ways) }

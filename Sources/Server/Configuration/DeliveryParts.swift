@@ -11,7 +11,9 @@ internal import Store
 
 extension Settings {
   func templates() throws(ConfigurationError) -> TemplateSet {
-    let kinds = OutgoingMessage.Kind.allCases.map { TemplateKind($0.rawValue, values: $0.values) }
+    let kinds = OutgoingMessage.Kind.allCases.map {
+      TemplateKind($0.rawValue, values: $0.values, occasionalValues: $0.occasionalValues)
+    }
     let folder = delivery.templateFolder.isEmpty ? nil : delivery.templateFolder
     do throws(TemplateError) {
       return try TemplateSet(kinds, folder: folder, defaultLanguage: delivery.defaultLanguage)

@@ -167,9 +167,14 @@ struct `Enrolment of second factors` {
     #expect(finished.recoveryCodes.count == 10 && Set(finished.recoveryCodes).isDisjoint(with: world.recoveryCodes))
     #expect(finished.grant.account.factors.map(\.kind) == [.totp, .recoveryCode])
     #expect(try world.claims(finished.grant).signInSecondFactor == "recovery_code", "the session goes on with them")
+    let codes = try #require(finished.grant.account.factors.last)
+    #expect(codes.enrolledAt == world.now, "they are of this moment, whoever drew them")
     let required = try await world.signIn(rightPassword).required
-    await refused(.invalidCode) { try await world.finish(required, "factor-recovery_code", world.recoveryCodes[0]) }
-    _ = try await world.finish(required, "factor-recovery_code", finished.recoveryCodes[0]).grant
+    await refused(.secondFactorNotFound) {
+      try await world.finish(required, "factor-recovery_code", world.recoveryCodes[0])
+    }
+    await refused(.invalidCode) { try await world.finish(required, codes.id, world.recoveryCodes[0]) }
+    _ = try await world.finish(required, codes.id, finished.recoveryCodes[0]).grant
   }
 
   @Test func `two enrolments at once are both enrolled or one is decided again, never lost`() async throws {
@@ -205,6 +210,28 @@ struct `Enrolment of second factors` {
     #expect(try world.claims(refreshed).signInSecondFactor == nil && world.claims(refreshed).methods == ["pwd"])
     await refused(.requiresSecondFactor) { try await world.withdraw("factor-phone", session) }
     await refused(.requiresSecondFactor) { try await world.unlink("google.com", session) }
+  }
+
+  @Test func `section 5: a withdrawal that leaves a telephone as both factors and no other way in is refused`()
+    async throws
+  {
+    let world = World()
+    let owner = account(phone: adasNumber, factors: [.totp, .phone])
+    world.store.insert(owner)
+    let session = try world.session(of: "account-y", by: .provider("google.com"), secondFactor: "totp")
+    await refused(.lastSignInMethod) { try await world.withdraw("factor-totp", session) }
+    #expect(world.store.state("account-y") == owner)
+    _ = try await world.withdraw("factor-phone", session)
+    #expect(world.store.state("account-y")?.factors.map(\.kind) == [.totp])
+  }
+
+  @Test func `section 5: a telephone is no second factor of who signs in by a telephone alone`() async throws {
+    world.store.insert(account(.proved(ada), phone: adasNumber))
+    let session = try world.session(of: "account-y", by: .provider("google.com"))
+    await refused(.lastSignInMethod) {
+      try await world.startEnrollment(.phone, session, phoneNumber: "+441632960963")
+    }
+    #expect(world.store.contents.pendings.isEmpty)
   }
 
   @Test func `withdrawal wants a recent login that passed a factor, and a factor that is there`() async throws {

@@ -166,6 +166,14 @@ struct `SignIn, somebody's address` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
+  @Test func `S12 an account that custom tokens have entered is somebody's, whoever has its address`() async throws {
+    let owner = account(.unproved(ada), madeByAdministrator: true) { $0.customToken = true }
+    world.store.insert(owner)
+    let exists = try await conflict(google())
+    #expect(exists.methods.isEmpty && exists.canClaimAddress, "the address can be claimed (S6b), the account not")
+    #expect(world.store.state("account-y") == owner)
+  }
+
   @Test func `S12 below the authoritative tier only a mailed link leads in`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.unproved(ada), madeByAdministrator: true))

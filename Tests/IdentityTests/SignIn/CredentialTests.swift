@@ -116,6 +116,13 @@ struct `SignIn, the other credentials` {
           accountID: accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis), claimsJSON: claims)))
   }
 
+  @Test func `a guest whom a custom token lets in again is a guest no longer`() async throws {
+    world.store.insert(account(id: "guest", anonymous: true))
+    _ = try await world.signIn(custom("guest")).grant
+    let stored = try #require(world.store.state("guest")?.account)
+    #expect(!stored.anonymous && stored.customToken)
+  }
+
   @Test func `a custom token creates the account that it names, once, and signs in to it`() async throws {
     let first = try await world.signIn(try custom("customer:1")).grant
     let second = try await world.signIn(try custom("customer:1")).grant

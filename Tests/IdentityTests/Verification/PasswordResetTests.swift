@@ -64,6 +64,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
       account(.unproved(ada), password: true, phone: number),
       account(.unproved(ada), password: true, identities: [corp()]),
       account(.unproved(ada), password: true) { $0.customToken = true },
+      // Made by an administrator and entered by custom tokens: somebody's, and no gift to who has the mailbox (S12).
+      account(.unproved(ada), madeByAdministrator: true) { $0.customToken = true },
     ]
     for owner in edits {
       let world = World.sending()
