@@ -26,9 +26,17 @@ PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that was not given out before: a server's store and log are named after its port."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in _given_ports:
+            _given_ports.add(port)
+            return port
+
+
+_given_ports: set[int] = set()
 
 
 def write_config(folder: Path, port: int, **overrides: object) -> Path:

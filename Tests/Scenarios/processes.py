@@ -211,7 +211,14 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """One that was not given out before: a server's database, log and outbox are named after its port."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in _given_ports:
+            _given_ports.add(port)
+            return port
+
+
+_given_ports: set[int] = set()

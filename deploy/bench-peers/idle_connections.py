@@ -25,6 +25,8 @@ import sys
 import time
 from pathlib import Path
 
+from servers import free_port
+
 PATH = "/grpc.health.v1.Health/Check"
 ANSWER = b"\0\0\0\0\2\x08\x01"
 DATA, HEADERS, SETTINGS = 0, 1, 4
@@ -151,12 +153,6 @@ def command_of(server: str, home: Path, latchkeyd: Path, port: int, connections:
         "tls": {"certificate_file": "server.pem", "key_file": "server.key"},
         "store": {"path": "idle.db"}, "secrets": {"master_key_file": "idle-master.key"}, "limits": limits}))
     return [str(latchkeyd), "--config", str(config)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def measure_server(server: str, home: Path, latchkeyd: Path, connections: int, calls: int) -> tuple[int, int]:
