@@ -134,26 +134,42 @@ final class SignatureContext: Sendable {
 /// Signs with ECDSA under one key, which OpenSSL only reads: any thread may use it.
 @safe
 final class ECSigner: Sendable {
+  /// Past it a batch costs little less each, and holds up its thread for longer.
+  static let batchMax = Int(LK_SIGNATURES_MAX)
+
   let algorithm: SignatureAlgorithm
-  private nonisolated(unsafe) let key: OpaquePointer
+  private nonisolated(unsafe) let signer: UnsafeMutablePointer<lk_ec_signer>
   private let coordinateByteCount: Int
 
   init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, coordinateByteCount: Int) throws(CryptoError) {
-    guard let signer = unsafe lk_ec_signer(key.pointer) else { throw .outOfMemory }
-    unsafe self.key = unsafe signer
+    guard let signer = unsafe lk_ec_signer_new(key.pointer) else { throw .outOfMemory }
+    unsafe self.signer = unsafe signer
     self.algorithm = algorithm
     self.coordinateByteCount = coordinateByteCount
   }
 
   deinit {
-    unsafe lk_ec_signer_free(key)
+    unsafe lk_ec_signer_free(signer)
   }
 
   /// In the raw form of RFC 7518 3.4.
   func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
     let digest = algorithm.hash.digest(message)
     var signature = [UInt8](repeating: 0, count: 2 * coordinateByteCount)
-    try check(unsafe lk_ecdsa_sign(key, digest, digest.count, &signature, coordinateByteCount))
+    try check(unsafe lk_ecdsa_sign(signer, digest, digest.count, &signature, coordinateByteCount))
     return signature
+  }
+
+  /// The same of each of 1 to `batchMax` messages, in half the time.
+  func sign(_ messages: ArraySlice<[UInt8]>) throws(CryptoError) -> [[UInt8]] {
+    let width = 2 * coordinateByteCount
+    var digests: [UInt8] = []
+    digests.reserveCapacity(messages.count * algorithm.hash.byteCount)
+    for message in messages { digests += algorithm.hash.digest(message) }
+    var signatures = [UInt8](repeating: 0, count: messages.count * width)
+    try check(
+      unsafe lk_ecdsa_sign_all(
+        signer, digests, algorithm.hash.byteCount, messages.count, &signatures, coordinateByteCount))
+    return (0..<messages.count).map { Array(signatures[$0 * width..<($0 + 1) * width]) }
   }
 }

@@ -54,7 +54,7 @@ package struct PasswordCheck: Hashable, Sendable {
 
 /// Our own tokens.
 package protocol Tokens: Sendable {
-  func mintIDToken(_ claims: IDToken) throws -> String
+  func mintIDToken(_ claims: IDToken) async throws -> String
   /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`. Looks at signature, type, issuer and expiry only; whether
   /// the session is open is the domain's to ask.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken

@@ -167,10 +167,12 @@ struct PasswordPace {
 
 /// Our own tokens, under the key ring of the moment.
 final class TokenDesk: Identity.Tokens {
+  let signer: TurnSigner
   private let ring: Mutex<KeyRing>
   private let issuer: String
 
-  init(ring: KeyRing, issuer: String) {
+  init(ring: KeyRing, issuer: String) throws(SystemError) {
+    signer = try TurnSigner()
     self.ring = Mutex(ring)
     self.issuer = issuer
   }
@@ -185,7 +187,7 @@ final class TokenDesk: Identity.Tokens {
 
   func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
 
-  func mintIDToken(_ token: IDToken) throws -> String {
+  func mintIDToken(_ token: IDToken) async throws -> String {
     var claims = IDTokenClaims(
       issuer: issuer, audience: token.audience, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
       expiresAt: token.expiresAt.seconds, authenticatedAt: token.authTime.seconds, sessionID: token.sessionID,
@@ -199,7 +201,7 @@ final class TokenDesk: Identity.Tokens {
     claims.identities = TokenDesk.identities(token)
     claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
       .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
-    return try keys.sign(claims.encoded(), .idToken, at: token.issuedAt.seconds)
+    return try await signer.sign(try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds))
   }
 
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
@@ -228,7 +230,7 @@ final class TokenDesk: Identity.Tokens {
     let custom = CustomTokenClaims(
       issuer: issuer, audience: issuer, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
       expiresAt: token.expiresAt.seconds, claims: try TokenDesk.claims(token.claimsJSON))
-    return try keys.sign(custom.encoded(), .customToken, at: token.issuedAt.seconds)
+    return try keys.unsigned(custom.encoded(), .customToken, at: token.issuedAt.seconds).signed()
   }
 
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {

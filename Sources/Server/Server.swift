@@ -69,7 +69,7 @@ package final class Server: Sendable {
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
       limits: settings.limits, methods: methods, callers: settings.callerTable(methods.map(\.path)), tls: tls,
-      store: opened.store, log: log, metrics: metrics)
+      store: opened.store, signer: tokens.signer, log: log, metrics: metrics)
 
     let listening = try Server.naming("listen") {
       try BoundSocket(

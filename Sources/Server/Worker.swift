@@ -57,6 +57,7 @@ internal import Wire
   /// On the thread that is to run it, and before it is given connections: without the store it can answer none.
   func attach() throws {
     try shared.store.attachThread()
+    shared.signer.attachThread()
     guard let descriptor = shared.store.watchedDescriptor else { return }
     try reactor.watch(descriptor, Worker.storeTicket, read: true, write: false)
   }
@@ -67,6 +68,7 @@ internal import Wire
     // Of tasks that it did not wait for nobody hears any more.
     running = RunningCalls()
     fetches.close()
+    shared.signer.detachThread()
     shared.store.detachThread()
   }
 
@@ -152,6 +154,8 @@ internal import Wire
     }
   }
 
+  func gathered() -> Bool { shared.signer.signAll() }
+
   func endTurn() {
     shared.store.endTurn()
     // Flushing can touch again (streams told that the server goes): they are appended and served in the same pass.
@@ -170,7 +174,7 @@ internal import Wire
     }
   }
 
-  var hasLeftovers: Bool { !queues.isEmpty }
+  var hasLeftovers: Bool { !queues.isEmpty || shared.signer.isWaiting }
 
   func stopWhenEmpty() {
     // A fetch may be for a call of another reactor: keys are fetched for everybody.

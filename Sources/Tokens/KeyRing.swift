@@ -47,16 +47,14 @@ package struct SigningKey: Sendable {
     publishedAt <= now && now - tokenLifetimeSecondsMax < retiredAt ?? .max
   }
 
-  func sign(_ payload: [UInt8], _ type: TokenType) throws(CryptoError) -> String {
-    var token: [UInt8] = []
+  /// The signing input of RFC 7515 5.1.
+  func signingInput(_ payload: [UInt8], _ type: TokenType) -> [UInt8] {
+    var input: [UInt8] = []
     // Room for the longest signature of ours, an RSA one, so that nothing is moved on the way.
-    token.reserveCapacity(512 + payload.count * 4 / 3)
-    token.append(contentsOf: type == .idToken ? idTokenHeader : customTokenHeader)
-    Base64URL.append(payload, to: &token)
-    let signature = try privateKey.sign(token, algorithm)
-    token.append(UInt8(ascii: "."))
-    Base64URL.append(signature, to: &token)
-    return String(decoding: token, as: UTF8.self)
+    input.reserveCapacity(512 + payload.count * 4 / 3)
+    input.append(contentsOf: type == .idToken ? idTokenHeader : customTokenHeader)
+    Base64URL.append(payload, to: &input)
+    return input
   }
 
   /// With the dot that follows it. Made once, since it is the same for every token of a type.
@@ -87,14 +85,10 @@ package struct KeyRing: Sendable {
     keys.filter { $0.isActive(at: now) }.max { $0.activeFrom < $1.activeFrom }
   }
 
-  /// A compact JWS. With an RS256 key it belongs on a worker; the others are cheap.
-  package func sign(_ payload: [UInt8], _ type: TokenType, at now: Int64) throws(TokenError) -> String {
+  /// A token to be signed with the key that is active.
+  package func unsigned(_ payload: [UInt8], _ type: TokenType, at now: Int64) throws(TokenError) -> UnsignedToken {
     guard let key = activeKey(at: now) else { throw .noActiveKey }
-    do throws(CryptoError) {
-      return try key.sign(payload, type)
-    } catch {
-      throw .signingFailed
-    }
+    return UnsignedToken(key: key, input: key.signingInput(payload, type))
   }
 
   /// The claims of a token that one of these keys signed for this purpose. Expiry, issuer and audience are the claims'

@@ -95,6 +95,54 @@ struct KeyTests {
     }
   }
 
+  @Test(arguments: KeyKind.allCases, [0, 1, 2, 63, 64, 65, 130])
+  func `Messages signed together each get a signature of their own`(kind: KeyKind, count: Int) throws {
+    let key = try PrivateKey.generate(kind)
+    let verifier = try key.publicKey()
+    let algorithm = try #require(kind.algorithms.first)
+    let messages = (0..<(kind == .rsa ? min(count, 2) : count)).map { Array("\($0)".utf8) }
+    let signatures = try key.sign(messages, algorithm)
+    #expect(signatures.count == messages.count)
+    for (text, signature) in zip(messages, signatures) {
+      #expect(verifier.verify(signature: signature, of: text, algorithm))
+      #expect(!verifier.verify(signature: signature, of: text + [0], algorithm))
+    }
+  }
+
+  @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256), (.p384, .es384)])
+  func `No two ECDSA signatures made together share their one-time number, not even of one message`(
+    kind: KeyKind, algorithm: SignatureAlgorithm
+  ) throws {
+    let key = try PrivateKey.generate(kind)
+    let verifier = try key.publicKey()
+    let signatures = try (0..<4).flatMap { _ in
+      try key.sign([[UInt8]](repeating: message, count: 64), algorithm)
+    }
+    #expect(signatures.allSatisfy { verifier.verify(signature: $0, of: message, algorithm) })
+    #expect(Set(signatures.map { $0.prefix($0.count / 2) }).count == 256)
+  }
+
+  @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256, 64), (.p384, .es384, 96)])
+  func `ECDSA signatures made together are of fixed width, even when r or s is short`(
+    kind: KeyKind, algorithm: SignatureAlgorithm, byteCount: Int
+  ) throws {
+    let key = try PrivateKey.generate(kind)
+    let verifier = try key.publicKey()
+    let messages = (0..<600).map { Array("\($0)".utf8) }
+    for (text, signature) in zip(messages, try key.sign(messages, algorithm)) {
+      #expect(signature.count == byteCount && verifier.verify(signature: signature, of: text, algorithm))
+    }
+  }
+
+  @Test func `Messages are signed together only with the key's own algorithm`() throws {
+    for kind in KeyKind.allCases {
+      let key = try PrivateKey.generate(kind)
+      for algorithm in SignatureAlgorithm.allCases where !kind.algorithms.contains(algorithm) {
+        #expect(throws: CryptoError.wrongAlgorithm) { try key.sign([message, message], algorithm) }
+      }
+    }
+  }
+
   @Test func `One key signs and verifies on many threads at once`() async throws {
     for kind in KeyKind.allCases {
       let key = try PrivateKey.generate(kind)
@@ -104,8 +152,10 @@ struct KeyTests {
         for task in 0..<8 {
           group.addTask {
             try (0..<25).count { number in
-              let text = Array("\(task) \(number)".utf8)
-              return verifier.verify(signature: try key.sign(text, algorithm), of: text, algorithm)
+              let texts = (0..<2).map { Array("\(task) \(number) \($0)".utf8) }
+              let signatures = try texts.map { try key.sign($0, algorithm) } + key.sign(texts, algorithm)
+              return zip(texts + texts, signatures)
+                .allSatisfy { verifier.verify(signature: $1, of: $0, algorithm) }
             }
           }
         }

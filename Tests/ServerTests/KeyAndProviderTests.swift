@@ -81,7 +81,7 @@ private func load(
   let now = try #require(store.records.first).activeFrom.seconds
   let second = try await load(store, vault())
   #expect(store.records.count == 1)
-  let token = try first.sign(Array("{}".utf8), .idToken, at: now)
+  let token = try first.unsigned(Array("{}".utf8), .idToken, at: now).signed()
   #expect(try second.verify(token, .idToken, at: now).members == [])
 }
 

@@ -17,7 +17,7 @@ private func newRing() throws -> KeyRing {
 }
 
 private func newDesk(_ ring: KeyRing? = nil, issuer: String = issuer) throws -> TokenDesk {
-  TokenDesk(ring: try ring ?? newRing(), issuer: issuer)
+  try TokenDesk(ring: try ring ?? newRing(), issuer: issuer)
 }
 
 private func idToken(_ change: (inout IDToken) -> Void = { _ in }) -> IDToken {
@@ -43,19 +43,22 @@ private func reason<R>(_ body: () throws -> R) throws -> Failure.Reason {
 
 private struct Taken: Error { let text: String }
 
-@Test func `an ID token says what it was minted for`() throws {
+@Test func `an ID token says what it was minted for`() async throws {
   let desk = try newDesk()
   let token = idToken {
     $0.email = "ada@example.com"
     $0.emailVerified = true
     $0.signInSecondFactor = "totp"
   }
-  #expect(try desk.verifyIDToken(try desk.mintIDToken(token), at: now) == token)
+  let minted = try await desk.mintIDToken(token)
+  #expect(try desk.verifyIDToken(minted, at: now) == token)
 }
 
-@Test func `the claims of an ID token group its identities by provider, and hold custom claims at the top`() throws {
+@Test func `the claims of an ID token group its identities by provider, and hold custom claims at the top`()
+  async throws
+{
   let desk = try newDesk()
-  let compact = try desk.mintIDToken(
+  let compact = try await desk.mintIDToken(
     idToken {
       $0.name = "Ada"
       $0.picture = "https://example.com/a.png"
@@ -75,18 +78,18 @@ private struct Taken: Error { let text: String }
   #expect(claims["picture"]?.string == "https://example.com/a.png")
 }
 
-@Test func `check 100: a custom token is no ID token, and an ID token is no custom token`() throws {
+@Test func `check 100: a custom token is no ID token, and an ID token is no custom token`() async throws {
   let desk = try newDesk()
   let custom = try desk.mintCustomToken(customToken())
-  let id = try desk.mintIDToken(idToken())
+  let id = try await desk.mintIDToken(idToken())
   #expect(try reason { try desk.verifyIDToken(custom, at: now) } == .invalidIDToken)
   #expect(try reason { try desk.verifyCustomToken(id, at: now) } == .invalidCustomToken)
   #expect(try desk.verifyCustomToken(custom, at: now) == customToken())
 }
 
-@Test func `a token is good until its very end and expired from then on`() throws {
+@Test func `a token is good until its very end and expired from then on`() async throws {
   let desk = try newDesk()
-  let (id, custom) = (try desk.mintIDToken(idToken()), try desk.mintCustomToken(customToken()))
+  let (id, custom) = (try await desk.mintIDToken(idToken()), try desk.mintCustomToken(customToken()))
   let last = later.adding(millis: -1_000)
   #expect(try desk.verifyIDToken(id, at: last).accountID == "account")
   #expect(try desk.verifyCustomToken(custom, at: last).accountID == "account")
@@ -94,16 +97,17 @@ private struct Taken: Error { let text: String }
   #expect(try reason { try desk.verifyCustomToken(custom, at: later) } == .tokenExpired)
 }
 
-@Test func `a token of another issuer, another key or none is refused, whatever it says`() throws {
+@Test func `a token of another issuer, another key or none is refused, whatever it says`() async throws {
   let ring = try newRing()
   let desk = try newDesk(ring)
   for other in [try newDesk(ring, issuer: "https://other.example"), try newDesk()] {
-    #expect(try reason { try desk.verifyIDToken(try other.mintIDToken(idToken()), at: now) } == .invalidIDToken)
+    let foreign = try await other.mintIDToken(idToken())
+    #expect(try reason { try desk.verifyIDToken(foreign, at: now) } == .invalidIDToken)
     #expect(
       try reason { try desk.verifyCustomToken(try other.mintCustomToken(customToken()), at: now) }
         == .invalidCustomToken)
   }
-  let good = try desk.mintIDToken(idToken())
+  let good = try await desk.mintIDToken(idToken())
   #expect(try desk.verifyIDToken(good, at: now).accountID == "account")
   for bad in ["", "a.b.c", String(good.dropLast(4)), good + ".", String(good.dropFirst())] {
     #expect(try reason { try desk.verifyIDToken(bad, at: now) } == .invalidIDToken)
@@ -133,12 +137,12 @@ func `custom claims that may not be are refused by their field`(json: String, ex
   try desk.validateCustomClaims("{\"role\":\"admin\"}", field: "claims_json")
 }
 
-@Test func `what is published verifies what is signed`() throws {
+@Test func `what is published verifies what is signed`() async throws {
   let key = try SigningKey(
     try .generate(.p256), algorithm: .es256, publishedAt: 0, activeFrom: 0, retiredAt: nil)
-  let desk = TokenDesk(ring: KeyRing([key], tokenLifetimeSecondsMax: 3_600), issuer: issuer)
+  let desk = try TokenDesk(ring: KeyRing([key], tokenLifetimeSecondsMax: 3_600), issuer: issuer)
   let published = try JWKSet.parse(Array(desk.signingKeys().utf8))
-  let token = try JWS(try desk.mintIDToken(idToken()))
+  let token = try JWS(try await desk.mintIDToken(idToken()))
   let verifier = try #require(published.key(keyID: token.keyID, algorithm: .es256))
   #expect(token.isSigned(by: verifier))
 }

@@ -19,7 +19,7 @@ struct KeyRingTests {
     kind: KeyKind, algorithm: SignatureAlgorithm
   ) throws {
     let ring = KeyRing([try key(kind, algorithm)], tokenLifetimeSecondsMax: 3_600)
-    let compact = try ring.sign(Array(#"{"sub":"a"}"#.utf8), .idToken, at: now)
+    let compact = try ring.unsigned(Array(#"{"sub":"a"}"#.utf8), .idToken, at: now).signed()
     #expect(try ring.verify(compact, .idToken, at: now)["sub"]?.string == "a")
     let token = try JWS(compact)
     #expect(token.algorithm == algorithm && token.type == "JWT")
@@ -43,7 +43,7 @@ struct KeyRingTests {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     for type in TokenType.allCases {
       for other in TokenType.allCases where other != type {
-        let compact = try ring.sign(Array("{}".utf8), type, at: now)
+        let compact = try ring.unsigned(Array("{}".utf8), type, at: now).signed()
         #expect(try ring.verify(compact, type, at: now).members == [])
         #expect(throws: TokenError.wrongType) { try ring.verify(compact, other, at: now) }
       }
@@ -54,7 +54,7 @@ struct KeyRingTests {
     let signing = try key()
     let ring = KeyRing([signing], tokenLifetimeSecondsMax: 3_600)
     let other = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
-    let compact = try ring.sign(Array("{}".utf8), .idToken, at: now)
+    let compact = try ring.unsigned(Array("{}".utf8), .idToken, at: now).signed()
     #expect(throws: TokenError.unknownKey) { try other.verify(compact, .idToken, at: now) }
     let forger = try Signer()
     func forged(_ header: String) throws -> String { try forger.token("{}", header: header) }
@@ -78,7 +78,7 @@ struct KeyRingTests {
   @Test func `A payload that the ring signed but that is no JSON object is no set of claims`() throws {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     #expect(throws: TokenError.malformed(.claims)) {
-      try ring.verify(ring.sign(Array("[]".utf8), .idToken, at: now), .idToken, at: now)
+      try ring.verify(ring.unsigned(Array("[]".utf8), .idToken, at: now).signed(), .idToken, at: now)
     }
   }
 
@@ -93,7 +93,7 @@ struct KeyRingTests {
     #expect(try published(500) == [old.keyID, new.keyID])
     #expect(ring.activeKey(at: 999)?.keyID == old.keyID)
     #expect(ring.activeKey(at: 1_000)?.keyID == new.keyID)
-    let last = try ring.sign(Array("{}".utf8), .idToken, at: 999)
+    let last = try ring.unsigned(Array("{}".utf8), .idToken, at: 999).signed()
     #expect(try ring.verify(last, .idToken, at: 4_599).members == [])
     #expect(try published(4_599) == [old.keyID, new.keyID])
     #expect(throws: TokenError.unknownKey) { try ring.verify(last, .idToken, at: 4_600) }
@@ -111,8 +111,23 @@ struct KeyRingTests {
 
   @Test func `A ring without an active key signs nothing`() throws {
     let ring = KeyRing([try key(retiredAt: now)], tokenLifetimeSecondsMax: 3_600)
-    #expect(throws: TokenError.noActiveKey) { try ring.sign([], .idToken, at: now) }
-    #expect(throws: TokenError.noActiveKey) { try KeyRing([], tokenLifetimeSecondsMax: 1).sign([], .idToken, at: now) }
+    #expect(throws: TokenError.noActiveKey) { try ring.unsigned([], .idToken, at: now) }
+    let empty = KeyRing([], tokenLifetimeSecondsMax: 1)
+    #expect(throws: TokenError.noActiveKey) { try empty.unsigned([], .idToken, at: now) }
+  }
+
+  @Test func `Tokens signed together come back in their order, each by its own key`() throws {
+    let rings = try [key(), key(), key(.ed25519, .edDSA)].map { KeyRing([$0], tokenLifetimeSecondsMax: 3_600) }
+    let order = [0, 0, 1, 0, 2, 2, 1, 1, 0]
+    let unsigned = try order.enumerated().map { number, ring in
+      try rings[ring].unsigned(Array("{\"sub\":\"\(number)\"}".utf8), .idToken, at: now)
+    }
+    let signed = try UnsignedToken.signed(unsigned).map { try $0.get() }
+    #expect(signed.count == order.count)
+    for (number, (ring, token)) in zip(order, signed).enumerated() {
+      #expect(try rings[ring].verify(token, .idToken, at: now)["sub"]?.string == "\(number)")
+    }
+    #expect(UnsignedToken.signed([]).isEmpty)
   }
 
   @Test func `A key cannot be given an algorithm of another kind`() throws {

@@ -296,7 +296,7 @@ static inline unsigned long lk_ed25519_public_bytes(const EVP_PKEY *key, uint8_t
 //
 // Setting up a context costs several look-ups by name in OpenSSL 3, so each key keeps one context a use as a template
 // that is never used itself; a call copies it, which only reads the template and so may happen on any thread. Keys of
-// elliptic curves sign by direct.h.
+// elliptic curves sign by ecdsa.h.
 
 static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *digest, int signing, int pss) {
   lk_begin();

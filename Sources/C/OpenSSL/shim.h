@@ -6,3 +6,4 @@
 #include "crypto_shim.h"
 #include "derivation.h"
 #include "direct.h"
+#include "ecdsa.h"

@@ -80,7 +80,7 @@ package struct CreateAccount: Sendable {
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
     case .decided(let (opened, state)):
-      return asNew(try environment.grant(opened, state, now: environment.clock.now()))
+      return asNew(try await environment.grant(opened, state, now: environment.clock.now()))
     }
   }
 

@@ -64,7 +64,7 @@ package struct MergeAccounts: Sendable {
     case .repeated(let record): return try await repeated(record, call)
     case .decided(.report(let answer)): return answer
     case .decided(.merged(var answer, let opened, let state)):
-      answer.session = try environment.grant(opened, state, now: environment.clock.now())
+      answer.session = try await environment.grant(opened, state, now: environment.clock.now())
       return answer
     }
   }

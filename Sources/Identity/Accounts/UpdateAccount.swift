@@ -69,7 +69,7 @@ package struct UpdateAccount: Sendable {
     }
     switch settled {
     case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
-    case .decided(let (opened, state)): return try environment.grant(opened, state, now: environment.clock.now())
+    case .decided(let (opened, state)): return try await environment.grant(opened, state, now: environment.clock.now())
     }
   }
 

@@ -54,7 +54,7 @@ package struct FinishEnrollment: Sendable {
     switch ended {
     case .wrongCode: throw Failure.wrongCode
     case .enrolled(let opened, let state, let recoveryCodes):
-      let grant = try environment.grant(opened, state, now: environment.clock.now())
+      let grant = try await environment.grant(opened, state, now: environment.clock.now())
       return FinishedEnrollment(grant: grant, recoveryCodes: recoveryCodes)
     }
   }

@@ -39,7 +39,7 @@ package struct FinishSecondFactor: Sendable {
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
-    case .decided(let ended): return try answer(ended, userInfo)
+    case .decided(let ended): return try await answer(ended, userInfo)
     }
   }
 
@@ -62,16 +62,16 @@ package struct FinishSecondFactor: Sendable {
     case reauthenticate(OpenedSession, AccountState)
   }
 
-  private func answer(_ ended: Ended, _ userInfo: UserInfo?) throws -> FinishSecondFactorAnswer {
+  private func answer(_ ended: Ended, _ userInfo: UserInfo?) async throws -> FinishSecondFactorAnswer {
     switch ended {
     case .wrongCode(.wrong): throw Failure.wrongCode
     case .wrongCode(.expired): throw Failure.codeHasExpired
     case .signIn(.session(let opened, let opening)):
-      return .session(try grant(opened, opening.state, userInfo), alreadyLinked: false)
+      return .session(try await grant(opened, opening.state, userInfo), alreadyLinked: false)
     case .link(.session(let opened, let state)), .reauthenticate(let opened, let state):
-      return .session(try grant(opened, state, userInfo), alreadyLinked: false)
+      return .session(try await grant(opened, state, userInfo), alreadyLinked: false)
     case .link(.passedAlreadyLinked(let opened, let state)):
-      return .session(try grant(opened, state, userInfo), alreadyLinked: true)
+      return .session(try await grant(opened, state, userInfo), alreadyLinked: true)
     case .signIn(.answer(.accountExists(let exists))): return .accountExists(exists)
     case .link(.answer(.credentialInUse(let inUse))): return .credentialInUse(inUse)
     case .signIn(.checkAgain):
@@ -83,8 +83,8 @@ package struct FinishSecondFactor: Sendable {
 
   private func grant(
     _ opened: OpenedSession, _ state: AccountState, _ userInfo: UserInfo?
-  ) throws -> SessionGrant {
-    var grant = try environment.grant(opened, state, now: environment.clock.now())
+  ) async throws -> SessionGrant {
+    var grant = try await environment.grant(opened, state, now: environment.clock.now())
     grant.userInfo = userInfo
     return grant
   }

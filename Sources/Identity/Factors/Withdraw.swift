@@ -33,7 +33,7 @@ package struct Withdraw: Sendable {
       }
       return withdraw(factor, caller, call, now)
     }
-    return try environment.grant(opened, state, now: environment.clock.now())
+    return try await environment.grant(opened, state, now: environment.clock.now())
   }
 
   private func withdraw(

@@ -45,16 +45,16 @@ package struct Link: Sendable {
     case .decided(.answer(let answer)): return answer
     case .decided(.passedAlreadyLinked): throw PendingTable.mismatch("only who shows a factor gets this")
     case .decided(.alreadyLinked(let opened, let state)):
-      return .session(try grant(opened, state, verified), alreadyLinked: true)
+      return .session(try await grant(opened, state, verified), alreadyLinked: true)
     case .decided(.session(let opened, let state)):
-      return .session(try grant(opened, state, verified), alreadyLinked: false)
+      return .session(try await grant(opened, state, verified), alreadyLinked: false)
     }
   }
 
   private func grant(
     _ opened: OpenedSession, _ state: AccountState, _ verified: VerifiedLink
-  ) throws -> SessionGrant {
-    var grant = try environment.grant(opened, state, now: environment.clock.now())
+  ) async throws -> SessionGrant {
+    var grant = try await environment.grant(opened, state, now: environment.clock.now())
     grant.userInfo = verified.userInfo
     grant.tokens = verified.tokens
     return grant
@@ -89,6 +89,6 @@ package struct Link: Sendable {
       else { return .refuse(.rowWasUsed) }
       return try environment.repeatingCompletion(facts.otherSession, facts.otherSessionAccount, now: now)
     }
-    return .session(try environment.grant(opened, state, now: environment.clock.now()), alreadyLinked: false)
+    return .session(try await environment.grant(opened, state, now: environment.clock.now()), alreadyLinked: false)
   }
 }

@@ -40,7 +40,7 @@ package struct Reauthenticate: Sendable {
     switch settled {
     case .decided(.secondFactor(let required)): return .secondFactorRequired(required)
     case .decided(.session(let (opened, state))):
-      var grant = try environment.grant(opened, state, now: environment.clock.now())
+      var grant = try await environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
       grant.tokens = verified.tokens
       return .session(grant)

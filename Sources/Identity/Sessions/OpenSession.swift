@@ -81,11 +81,16 @@ extension Environment {
   }
 
   /// Mints the tokens of a session that is durable; never before its commit, or a token would outlive a lost race.
-  package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) throws -> SessionGrant {
+  package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) async throws -> SessionGrant {
     let claims = claims(for: opened.record, state, now: now)
-    return SessionGrant(
-      idToken: try tokens.mintIDToken(claims), idTokenExpiresAt: claims.expiresAt.wholeSeconds,
-      refreshToken: opened.refreshToken,
+    return grant(opened, state, claims, idToken: try await tokens.mintIDToken(claims))
+  }
+
+  package func grant(
+    _ opened: OpenedSession, _ state: AccountState, _ claims: IDToken, idToken: String
+  ) -> SessionGrant {
+    SessionGrant(
+      idToken: idToken, idTokenExpiresAt: claims.expiresAt.wholeSeconds, refreshToken: opened.refreshToken,
       refreshTokenExpiresAt: min(opened.record.idleExpiresAt, opened.record.expiresAt), sessionID: opened.record.id,
       account: state)
   }

@@ -27,7 +27,7 @@ package struct Refresh: Sendable {
     guard case .decided(let (opened, state)) = settled else {
       throw Failure(.idempotencyKeyReused, debug: "a refresh takes no key")
     }
-    return try environment.grant(opened, state, now: environment.clock.now())
+    return try await environment.grant(opened, state, now: environment.clock.now())
   }
 
   private typealias Result = (OpenedSession, AccountState)

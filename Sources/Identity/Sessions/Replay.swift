@@ -71,7 +71,7 @@ extension Environment {
     let (opened, state) = try await decideAndCommit(query, try await load(query), call: call) { facts, now in
       repeating(try SessionCheck.live(facts.session, facts.sessionAccount, now: now), now: now)
     }
-    return try grant(opened, state, now: clock.now())
+    return try await grant(opened, state, now: clock.now())
   }
 
   /// The answer that the completion of a row got, while the session that did it lives; after that the row is simply

@@ -44,10 +44,10 @@ package struct SignIn: Sendable {
     case .repeated(let record): return try await repeated(record, attempt.call)
     case .decided(.answer(let answer)): return answer
     case .decided(.completed(let opened, let state)):
-      return .session(try environment.grant(opened, state, now: environment.clock.now()))
+      return .session(try await environment.grant(opened, state, now: environment.clock.now()))
     case .decided(.checkAgain): return nil
     case .decided(.session(let opened, let opening)):
-      var grant = try environment.grant(opened, opening.state, now: environment.clock.now())
+      var grant = try await environment.grant(opened, opening.state, now: environment.clock.now())
       grant.isNewAccount = opening.isNewAccount
       grant.revokedProviderIDs = opening.revokedProviderIDs
       grant.userInfo = attempt.userInfo

@@ -34,7 +34,7 @@ package struct ConfirmEmail: Sendable {
       return opened.row.purpose == .changeEmail
         ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now)
     }
-    let grant = try environment.grant(session, state, now: environment.clock.now())
+    let grant = try await environment.grant(session, state, now: environment.clock.now())
     return EmailConfirmed(email: state.account.email ?? "", session: grant)
   }
 

@@ -27,7 +27,7 @@ final class SigningKeyWatch: Sendable {
     self.log = log
     let records = try await SigningKeys.settle(store, vault, algorithm, .start, policy, log)
     known = Mutex(records)
-    desk = TokenDesk(ring: try SigningKeys.ring(records, vault, policy), issuer: issuer)
+    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy), issuer: issuer)
   }
 
   /// Ends when it is cancelled.

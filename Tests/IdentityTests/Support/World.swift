@@ -56,7 +56,9 @@ struct World: Sendable {
       accountID: accountID, by: first, secondFactor: kind.map { enrolled($0, of: accountID) },
       call: call ?? self.call(), now: now)
     store.edit { $0.sessions[opened.record.id] = opened.record }
-    return try environment.grant(opened, store.state(accountID) ?? account(id: accountID), now: now)
+    let state = store.state(accountID) ?? account(id: accountID)
+    let claims = environment.claims(for: opened.record, state, now: now)
+    return environment.grant(opened, state, claims, idToken: try tokens.mintIDToken(claims))
   }
 }
 
