@@ -119,8 +119,9 @@ extension FinishSecondFactor {
       }
     }
     query.identity = assertion.identity
-    if held.firstFactor == .phone { query.phoneNumber = held.assertion.identity.subject }
-    let isByAddress = held.firstFactor == .password || assertion.identity.providerID == WaysIn.emailLink
+    let proved = held.assertion.identity
+    if proved.providerID == WaysIn.phone { query.phoneNumber = proved.subject }
+    let isByAddress = proved.providerID == WaysIn.password || assertion.identity.providerID == WaysIn.emailLink
     query.email = environment.policy.oneAccountPerEmail || isByAddress ? assertion.email : nil
     let isProviders = environment.policy.enabledProviderIDs.contains(assertion.identity.providerID)
     let throttle = environment.throttle(.codeFailures, of: row.accountID, call: call)
@@ -217,7 +218,8 @@ extension FinishSecondFactor {
   ) throws -> Step<Link.Result> {
     let caller = try caller(of: passed, facts, now)
     var verified: VerifiedLink
-    if let hash = held.passwordHash, let email = held.assertion.email, held.firstFactor == .password {
+    let isPassword = held.assertion.identity.providerID == WaysIn.password
+    if isPassword, let hash = held.passwordHash, let email = held.assertion.email {
       verified = VerifiedLink(proof: .password(email: email, hash: hash))
     } else {
       verified = VerifiedLink(

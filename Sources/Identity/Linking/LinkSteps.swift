@@ -83,18 +83,23 @@ extension Link {
     return .commit(Change(writes), .answer(.credentialInUse(inUse)))
   }
 
-  /// Holds what was to be linked until the factor has passed; nothing else is written.
+  /// Holds what was to be linked until the factor has passed; nothing else is written. The factor comes behind what the
+  /// session began with: what is to be linked is no way in yet.
   private func secondFactor(
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let account = caller.state.account
+    let first = FirstFactor.provider(caller.session.signInProviderID)
+    if let failure = caller.state.refusal(ofFirstFactor: first.signInProviderID) {
+      return refuse(failure, row, verified)
+    }
     var held: HeldAssertion
     switch verified.proof {
     case .assertion(let assertion):
-      held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
+      held = HeldAssertion(assertion, firstFactor: first, singleUse: verified.singleUse)
     case .password(let email, let hash):
       let identity = IdentityKey(providerID: WaysIn.password, subject: account.id)
-      held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: verified.firstFactor)
+      held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
       held.passwordHash = hash
     }
     held.intent = .link

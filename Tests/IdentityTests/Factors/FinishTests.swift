@@ -114,6 +114,41 @@ struct `Finishing with a second factor` {
     #expect(failure?.retryAfterMillis ?? 0 > 0)
   }
 
+  // MARK: behind which first factor
+
+  @Test func `check 89: a link in a session that a telephone began is offered no telephone, whatever is linked`()
+    async throws
+  {
+    world.insertPerson([.totp, .phone], identities: [])
+    let session = try world.session(of: "account-y", by: .phone)
+    let required = try await world.link(google(), session).required
+    #expect(required.factors.map(\.kind) == [.totp])
+    await refused(.secondFactorNotFound) { try await world.start(required, "factor-phone") }
+    let linked = try await world.finish(required).grant
+    #expect(try world.claims(linked).methods == ["sms", "otp", "mfa", "fed"])
+  }
+
+  @Test func `check 89: a link of a telephone in a session of a password may be passed by a telephone`() async throws {
+    world.insertPerson([.phone], identities: [])
+    let session = try world.session(of: "account-y")
+    let required = try await world.link(world.phoneCode(to: "+15550177", for: .link, in: session), session).required
+    #expect(required.factors.map(\.kind) == [.phone])
+    let started = try await world.start(required, "factor-phone")
+    let linked = try await world.finish(
+      required, "factor-phone", try world.textedCode(), verificationID: started.verificationID).grant
+    #expect(linked.account.account.phoneNumber == "+15550177")
+    #expect(try world.claims(linked).signInSecondFactor == "phone")
+  }
+
+  @Test func `check 89: a session that a telephone began cannot link where another telephone is all there is`()
+    async throws
+  {
+    world.insertPerson([.phone], identities: [])
+    let session = try world.session(of: "account-y", by: .phone)
+    await refused(.unsupportedFirstFactor) { try await world.link(google(), session) }
+    #expect(world.store.contents.pendings.isEmpty)
+  }
+
   // MARK: telephones
 
   @Test func `check 106: asking again ends the former code`() async throws {
