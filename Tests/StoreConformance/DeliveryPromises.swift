@@ -42,6 +42,16 @@ extension Promise {
       try bench.equal(try await enqueue("3"), .committed)
       try bench.equal(try await enqueue("4"), .limited(.deliveries))
     },
+    Promise("a message put in and taken out by one change leaves nothing, and a full queue refuses it") { bench in
+      func passThrough() async throws -> Outcome {
+        try await bench.commit(.enqueueDelivery(bench.delivery("1"), queueMax: 1), .removeDelivery(id: "1"))
+      }
+      try bench.equal(try await passThrough(), .committed)
+      try bench.equal(try await bench.queue(afterMillis: 0), DeliveryQueue())
+      try await bench.prepare(.enqueueDelivery(bench.delivery("2"), queueMax: 1))
+      try bench.equal(try await passThrough(), .limited(.deliveries))
+      try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
+    },
     Promise("a buried message is due no more, is counted once, and a sweep takes it when it was kept") { bench in
       try await bench.prepare(.enqueueDelivery(bench.delivery("1"), queueMax: 9))
       let bury = Write.buryDelivery(

@@ -106,7 +106,8 @@ package struct SendEmailLink: Sendable {
 }
 
 /// Mails a link with which a new password is set, where the address is an account's. For an unknown one a row is
-/// written that nothing ever opens, so that both take the same way (check 39).
+/// written that nothing ever opens, and its mail is put into the queue and taken out again, so that both take the same
+/// way and meet the same limits (check 39).
 package struct SendPasswordReset: Sendable {
   private let environment: Environment
 
@@ -129,9 +130,17 @@ package struct SendPasswordReset: Sendable {
         HeldCode(), purpose: .resetPassword, identity: .mail(email), email: email,
         accountID: owner?.account.id ?? "", lifetimeMillis: environment.policy.passwordResetLifetimeMillis,
         call: call, now: now)
-      let mail = environment.mail(.resetPassword, pending, to: email, order, now)
-      return .commit(
-        Change(counts + environment.insert(pending) + (owner == nil ? [] : [mail])), pending.record.expiresAt)
+      var mail = [environment.mail(.resetPassword, pending, to: email, order, now)]
+      if owner == nil { mail += mail.compactMap(\.undoingEnqueue) }
+      return .commit(Change(counts + environment.insert(pending) + mail), pending.record.expiresAt)
     }
+  }
+}
+
+extension Write {
+  /// Takes out of the queue what this puts in.
+  fileprivate var undoingEnqueue: Write? {
+    guard case .enqueueDelivery(let delivery, _) = self else { return nil }
+    return .removeDelivery(id: delivery.id)
   }
 }

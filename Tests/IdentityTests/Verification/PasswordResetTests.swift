@@ -122,6 +122,17 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.lastMessage().recipient == .email(ada))
   }
 
+  @Test func `check 39: where no mail has room, a known and an unknown address are told the same`() async throws {
+    let full = World.sending { $0.deliveryQueueMax = 0 }
+    full.store.insert(account(.proved(ada), password: true))
+    for email in [ada, "nobody@example.com"] {
+      await refused(.overloaded) {
+        try await SendPasswordReset(full.environment)(email, MailOrder(continueURI: page), full.call())
+      }
+    }
+    #expect(full.store.contents.pendings.isEmpty && full.store.contents.deliveries.isEmpty)
+  }
+
   @Test func `check 106: it is good once, for an hour, and the next ends it`() async throws {
     world.store.insert(account(.proved(ada), password: true))
     let former = try await world.passwordReset()
