@@ -86,13 +86,16 @@ package final class PrivateKey: Sendable {
     }
   }
 
-  /// The signature of each message. Of ECDSA many take half the time that each would take alone.
+  /// The signature of each message. With P-256 many take half the time that each would take alone.
   package func sign(_ messages: [[UInt8]], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [[UInt8]] {
     var signatures: [[UInt8]] = []
     signatures.reserveCapacity(messages.count)
-    if case .ecdsa(let signer) = signer, signer.algorithm == algorithm, messages.count > 1 {
-      for start in stride(from: 0, to: messages.count, by: ECSigner.batchMax) {
-        signatures += try signer.sign(messages[start..<min(start + ECSigner.batchMax, messages.count)])
+    let (count, sizes) = (messages.count, ECSigner.batchSizes)
+    if kind == .p256, count >= sizes.lowerBound, case .ecdsa(let signer) = signer, signer.algorithm == algorithm {
+      // In parts of one size, so that none is left over that is too small.
+      let parts = (count + sizes.upperBound - 1) / sizes.upperBound
+      for part in 0..<parts {
+        signatures += try signer.sign(messages[count * part / parts..<count * (part + 1) / parts])
       }
     } else {
       for message in messages { signatures.append(try sign(message, algorithm)) }

@@ -154,7 +154,12 @@ internal import Wire
     }
   }
 
-  func gathered() -> Bool { shared.signer.signAll() }
+  func gathered() -> Bool {
+    guard shared.signer.isWaiting else { return false }
+    // Who goes on after this may ask for what was committed since the snapshot; and the writer need not wait for us.
+    shared.store.endTurn()
+    return shared.signer.signAll()
+  }
 
   func endTurn() {
     shared.store.endTurn()

@@ -67,14 +67,17 @@ private final class SigningReactor: Sendable {
     }
   }
 
-  /// The tokens, signed by tasks that all begin in one turn, and in how many rounds it was done.
-  func sign(_ tokens: [UnsignedToken]) async throws -> (signed: [String], rounds: Int) {
+  /// The tokens, each signed so many times by tasks that all begin in one turn, and in how many rounds it was done.
+  func sign(_ tokens: [UnsignedToken], times: Int = 1) async throws -> (signed: [String], rounds: Int) {
     let tasks = await withCheckedContinuation { answer in
       mailbox.post(
         .begin { [mailbox, signer] in
           answer.resume(
             returning: tokens.map { token in
-              Task(executorPreference: mailbox) { try await signer.sign(token) }
+              Task(executorPreference: mailbox) {
+                for _ in 1..<times { _ = try await signer.sign(token) }
+                return try await signer.sign(token)
+              }
             })
         })
     }
@@ -93,12 +96,21 @@ private func subjects(_ tokens: [String], _ ring: KeyRing) throws -> [String?] {
   try tokens.map { try ring.verify($0, .idToken, at: now)["sub"]?.string }
 }
 
-@Test(arguments: [1, 2, 100])
+@Test(arguments: [1, 2, 5, 100])
 func `what the tasks of one turn want signed is signed together, and each gets its own`(count: Int) async throws {
   let ring = try newRing()
   let (signed, rounds) = try await SigningReactor().sign(unsigned(ring, count))
   #expect(try subjects(signed, ring) == (0..<count).map { "\($0)" })
   #expect(rounds == 1)
+}
+
+@Test func `what a task wants signed that only goes on by a signature is signed without anything to wake the reactor`()
+  async throws
+{
+  let ring = try newRing()
+  let (signed, rounds) = try await SigningReactor().sign(unsigned(ring, 5), times: 3)
+  #expect(try subjects(signed, ring) == (0..<5).map { "\($0)" })
+  #expect(rounds == 3)
 }
 
 @Test func `a key that gains nothing by company signs at once`() async throws {

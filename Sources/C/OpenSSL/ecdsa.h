@@ -3,7 +3,7 @@
 //
 // Half of a P-256 signature are two inversions, of its one-time number k (modulo the order of the curve) and of the
 // point's Z (modulo the prime). Many numbers are inverted at the price of one and three multiplications each
-// (Montgomery, Mathematics of Computation 48 (1987), 10.3.1), which takes a signature from 19 us to 10. All of it is
+// (Montgomery, Mathematics of Computation 48 (1987), 10.3.1), which takes a signature from 19 us to 11. All of it is
 // done while the messages are known: k comes of key, message and randomness, as OpenSSL draws it, so nothing that was
 // made ahead can be used twice, be it by a copy of the whole machine.
 #pragma once

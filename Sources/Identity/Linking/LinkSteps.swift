@@ -89,7 +89,7 @@ extension Link {
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let account = caller.state.account
-    let first = FirstFactor.provider(caller.session.signInProviderID)
+    let first = caller.session.beginning
     if let failure = caller.state.refusal(ofFirstFactor: first.signInProviderID) {
       return refuse(failure, row, verified)
     }

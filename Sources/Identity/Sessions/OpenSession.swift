@@ -23,6 +23,7 @@ package struct FirstFactor: Hashable, Sendable {
   package static let emailLink = FirstFactor(signInProviderID: WaysIn.emailLink, methods: ["email"])
   package static func provider(_ providerID: String) -> FirstFactor {
     switch providerID {
+    case WaysIn.password: .password
     case WaysIn.phone: .phone
     case WaysIn.emailLink: .emailLink
     default: FirstFactor(signInProviderID: providerID, methods: [federated])
@@ -36,6 +37,14 @@ package struct FirstFactor: Hashable, Sendable {
 }
 
 extension SessionRecord {
+  /// What the session began with, by its first method; `signInProviderID` is what was linked last. Which provider it
+  /// was is not kept.
+  var beginning: FirstFactor {
+    let known: [FirstFactor] = [.password, .phone, .emailLink, .customToken, .anonymous]
+    return known.first { $0.methods.first == methods.first }
+      ?? FirstFactor(signInProviderID: FirstFactor.federated, methods: [FirstFactor.federated])
+  }
+
   /// False where all there is to it is a provider that knew its person, perhaps by nothing but an old cookie.
   var loginIsConfirmed: Bool { methods != [FirstFactor.federated] }
 }

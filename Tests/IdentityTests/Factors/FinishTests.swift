@@ -140,6 +140,17 @@ struct `Finishing with a second factor` {
     #expect(try world.claims(linked).signInSecondFactor == "phone")
   }
 
+  @Test(arguments: [(["pwd"], [FactorKind.phone]), (["fed"], [.phone]), (["sms", "fed"], [])])
+  func `check 89: what was linked since is not what a session began with`(
+    methods: [String], offered: [FactorKind]
+  ) async throws {
+    world.insertPerson([.totp, .phone], identities: [])
+    let last = methods == ["sms", "fed"] ? "google.com" : "phone"
+    let session = try world.session(of: "account-y", by: FirstFactor(signInProviderID: last, methods: methods))
+    let required = try await world.link(corp(), session).required
+    #expect(required.factors.map(\.kind) == [.totp] + offered)
+  }
+
   @Test func `check 89: a session that a telephone began cannot link where another telephone is all there is`()
     async throws
   {
