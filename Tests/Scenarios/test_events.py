@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -146,7 +147,7 @@ def test_the_command_line_prints_events_and_goes_on_from_a_cursor(
         environment = {"LATCHKEY_SERVER": server.address, "LATCHKEY_CA": str(server.folder / "authority.pem"),
                        "LATCHKEY_API_KEY": KEYS[key], "HOME": str(server.folder)}
         return subprocess.run([LATCHKEYD.parent / "latchkey", "watch", *words], capture_output=True, text=True,
-                              timeout=30, env=environment)
+                              timeout=30, env=os.environ | environment)
 
     ended = watch("--from", "oldest", "--type", "ACCOUNT_CREATED", "--count", "1", "--json")
     assert ended.returncode == 0, ended.stderr
