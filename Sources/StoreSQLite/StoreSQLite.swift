@@ -53,8 +53,8 @@ package final class SQLiteStore: Store {
         connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
         observer: observer, appended: appended)
       let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
-      try startThread { writer.run() }
-      try startThread { server.run() }
+      try startThread(named: "store-writer") { writer.run() }
+      try startThread(named: "store-reader") { server.run() }
     } catch {
       writing.close()
       reading.close()
@@ -169,7 +169,7 @@ package final class SQLiteStore: Store {
     }
     return try await withCheckedThrowingContinuation { continuation in
       do throws(Failure) {
-        try startThread { [self] in
+        try startThread(named: "store-copier") { [self] in
           do throws(Failure) {
             continuation.resume(returning: try copier.copy(to: copyPath) { hold.release() })
           } catch {

@@ -1,19 +1,27 @@
+import CLinux
 import CSQLite
 import Glibc
 import Store
 
 /// Runs `body` on a thread of its own, which ends with it.
-func startThread(_ body: sending @escaping () -> Void) throws(Failure) {
+func startThread(named name: String, _ body: sending @escaping () -> Void) throws(Failure) {
   final class Box {
+    let name: String
     let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
+    init(_ name: String, _ body: @escaping () -> Void) {
+      self.name = name
+      self.body = body
+    }
   }
-  let box = unsafe Unmanaged.passRetained(Box(body))
+  let box = unsafe Unmanaged.passRetained(Box(name, body))
   var thread = pthread_t()
   let code = unsafe pthread_create(
     &thread, nil,
     { box in
-      if let box = unsafe box { unsafe Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body() }
+      guard let raw = unsafe box else { return nil }
+      let box = unsafe Unmanaged<Box>.fromOpaque(raw).takeRetainedValue()
+      unsafe lk_name_thread(box.name)
+      box.body()
       return nil
     }, box.toOpaque())
   guard code == 0 else {

@@ -10,7 +10,7 @@ final class ReactorThread: TaskExecutor {
   private init(_ store: SQLiteStore) throws {
     jobs = try Inbox(jobsMax: 1000)
     let jobs = jobs
-    try startThread { [unowned self] in
+    try startThread(named: "test-reactor") { [unowned self] in
       while let ready = jobs.take(atMost: 1) {
         for job in ready { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
         store.handOver()
