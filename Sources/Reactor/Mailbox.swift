@@ -87,14 +87,6 @@ internal import Synchronization
     return taken
   }
 
-  func takeJobs() -> [UnownedJob] {
-    unsafe pthread_mutex_lock(lock)
-    defer { unsafe pthread_mutex_unlock(lock) }
-    let taken = jobs
-    jobs = []
-    return taken
-  }
-
   func run(_ jobs: [UnownedJob]) {
     guard !jobs.isEmpty else { return }
     assert(ownerThread.load(ordering: .relaxed) == UInt(pthread_self()), "jobs run on the reactor's thread only")

@@ -8,9 +8,9 @@
 internal import CLinux
 
 /// What a reactor drives. All calls come on the reactor's own thread, in this order within a turn: `ready` for every
-/// socket, `timerFired`, `received` for letters, `decide`, the jobs of resumed tasks, `gathered`, the jobs that this
-/// resumed, `received` again for what they all answered, `endTurn`. No socket is read between `decide` and
-/// `endTurn`, so that one snapshot serves them all.
+/// socket, `timerFired`, `received` for letters, `decide`, the jobs of resumed tasks, `gathered`, `received` for what
+/// those jobs answered, the jobs that `gathered` resumed, `received` for theirs, `endTurn`. No socket is read between
+/// `decide` and `endTurn`, so that one snapshot serves all that is decided.
 package protocol ReactorDriver: AnyObject {
   associatedtype Letter: Sendable
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool)
@@ -102,10 +102,14 @@ package final class Reactor<Driver: ReactorDriver> {
     for letter in letters { driver.received(letter) }
     driver.decide()
     mailbox.run(jobs)
-    let resumed = driver.gathered() ? mailbox.takeJobs() : []
-    mailbox.run(resumed)
-    // What those tasks answered still leaves in this turn.
-    if !jobs.isEmpty || !resumed.isEmpty { for letter in mailbox.takeLetters() { driver.received(letter) } }
+    let hasGathered = driver.gathered()
+    // What those tasks answered still leaves in this turn, and so does what others answer that now go on.
+    if hasGathered {
+      let (letters, resumed) = mailbox.take()
+      for letter in letters { driver.received(letter) }
+      mailbox.run(resumed)
+    }
+    if hasGathered || !jobs.isEmpty { for letter in mailbox.takeLetters() { driver.received(letter) } }
     driver.endTurn()
   }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -26,17 +27,9 @@ PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
 def free_port() -> int:
-    """One that was not given out before: a server's store and log are named after its port."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port not in _given_ports:
-            _given_ports.add(port)
-            return port
-
-
-_given_ports: set[int] = set()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def write_config(folder: Path, port: int, **overrides: object) -> Path:
@@ -55,7 +48,8 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
                    "reflection": wanted["reflection"]},
         "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
-        "store": {"path": str(folder / f"store-{port}.db")},
+        # Not after the port, which the system may give out twice.
+        "store": {"path": str(folder / f"store-{secrets.token_hex(8)}.db")},
         "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
         "reactors": wanted.get("reactors", 0),
         "passwords": {"workers": wanted.get("password_workers", 0)},
