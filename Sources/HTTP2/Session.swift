@@ -21,6 +21,8 @@ internal import CNghttp2
   /// The first GOAWAY of a shutdown is to be followed by a PING.
   private var pingsAfterNotice = false
   private var frameHeads: FrameHeads
+  /// Streams whose trailers found no room behind all of their data.
+  private var owing: Set<Int32> = []
   /// The fault over which the connection ends, once one is there.
   package private(set) var endedOver: Fault?
 
@@ -153,8 +155,18 @@ internal import CNghttp2
   package func finish(_ stream: Stream, _ trailers: PreparedHeaders) {
     guard !stream.isClosed else { return }
     stream.finish(trailers)
+    if isHeldBack(stream) { owing.insert(stream.id) }
     resume(stream)
   }
+
+  /// Whether the client has left no room for data, so that not even trailers can leave behind a head that has left.
+  package func isHeldBack(_ stream: Stream) -> Bool {
+    unsafe nghttp2_session_get_stream_remote_window_size(session, stream.id) <= 0
+      || nghttp2_session_get_remote_window_size(session) <= 0
+  }
+
+  /// Something was said that the client has left no room for.
+  package var hasUntaken: Bool { sink.unsentBytes > 0 || !owing.isEmpty }
 
   /// The whole answer in one header block with END_STREAM (gRPC: Trailers-Only).
   package func respondTrailersOnly(_ stream: Stream, _ trailers: PreparedHeaders) {
@@ -178,6 +190,7 @@ internal import CNghttp2
   /// with another; nil: no answer waits.
   package func resetUntaken(nowMillis: Int64) -> Int64? {
     sink.nowMillis = nowMillis
+    if !owing.isEmpty { owing = owing.filter { sink.stream($0)?.owesTrailers == true } }
     var nextMillis: Int64?
     sink.forEachStream { stream in
       guard let due = stream.untakenDueMillis(sink.limits.untaken, nowMillis: nowMillis) else { return }

@@ -34,6 +34,7 @@ internal import CNghttp2
   private var takenBytes = 0
   private var untaken = Untaken()
   private var trailers: PreparedHeaders?
+  private var trailersSubmitted = false
 
   init(id: Int32) { self.id = id }
 
@@ -78,15 +79,18 @@ internal import CNghttp2
     finished = true
   }
 
+  /// Trailers leave behind the data only, and that needs room in the client's windows even where nothing is left of it.
+  var owesTrailers: Bool { trailers != nil && !trailersSubmitted && !isClosed }
+
   /// Nothing more leaves; returns how many bytes that concerns.
   func dropUnsent() -> Int {
-    defer { (out, outOffset) = ([], 0) }
+    defer { (out, outOffset, trailersSubmitted) = ([], 0, true) }
     return unsentBytes
   }
 
   /// When the client's time for what it leaves untaken is over; nil: nothing waits for it.
   func untakenDueMillis(_ limits: Untaken.Limits, nowMillis: Int64) -> Int64? {
-    untaken.look(leftBytes: unsentBytes, takenBytes: takenBytes, nowMillis: nowMillis)
+    untaken.look(leftBytes: unsentBytes + (owesTrailers ? 1 : 0), takenBytes: takenBytes, nowMillis: nowMillis)
     return untaken.dueMillis(limits)
   }
 
@@ -106,6 +110,7 @@ internal import CNghttp2
     guard unsentBytes == 0 else { return bytes }
     guard let trailers else { return bytes > 0 ? bytes : Int(NGHTTP2_ERR_DEFERRED.rawValue) }
     unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) | UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
+    trailersSubmitted = true
     let result = unsafe nghttp2_submit_trailer(session, id, trailers.fields, trailers.count)
     return result == 0 ? bytes : Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
   }

@@ -87,7 +87,9 @@ extension Environment {
       case .answer(let answer):
         return answer
       case .refuse(let failure, let change):
-        if let change { _ = try await commit(change, fate) }
+        // What counts an attempt is written whether or not anybody still waits: who gives up must not guess for
+        // nothing.
+        if let change { _ = try await commit(change, Fate()) }
         throw failure
       case .commit(let change, let answer):
         if try await commit(change, fate) { return answer }

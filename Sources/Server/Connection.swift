@@ -33,12 +33,16 @@ final class Connection {
   private var watchesRead = true
   private var watchesWrite = false
   /// Nothing is read until what is queued has left.
-  private var isMuted = false
+  private(set) var isMuted = false
   private var readWantsWrite = false
   private var writeWantsRead = false
   private(set) var isClosed = false
   /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
   private var isBroken = false
+  /// All was said that there was to say, and nothing was wrong.
+  private(set) var endsInOrder = false
+  /// When it was last listened to again after it had not been.
+  var unmutedMillis: Int64 = 0
   /// Calls that were begun and whose streams are open.
   var callCount = 0
   var streamingCalls = 0
@@ -301,13 +305,18 @@ final class Connection {
     // Streams that closed while the answers were sent are reported now.
     _ = process(session, callsMax: 0)
     goOn(session)
-    if isBroken || session.isOver || lifeIsOver(session) { return close() }
+    if isBroken { return close() }
+    if session.isOver || lifeIsOver(session) {
+      endsInOrder = session.endedOver == nil
+      return close()
+    }
     if isMuted {
       // What libssl has read already wakes nobody.
       isMuted = false
+      unmutedMillis = worker.nowMillis
       worker.queues.addReader(self)
     }
-    if session.sink.unsentBytes > 0 { watchUntaken(session) }
+    if session.hasUntaken { watchUntaken(session) }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

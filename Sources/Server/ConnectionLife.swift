@@ -25,6 +25,12 @@ extension Connection {
   func deadlineFired(streamID: Int32) {
     guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
     let now = worker.nowMillis
+    defer {
+      // Trailers that find no room tell nobody of the deadline (gRPC A7: else a reset does).
+      if call.stage == .answered, call.headSent, call.stream.unsentBytes == 0, session.isHeldBack(call.stream) {
+        session.reset(call.stream, .cancel)
+      }
+    }
     switch call.stage {
     case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
     case .receiving where call.isStreaming, .running, .ready:
@@ -119,7 +125,8 @@ extension Connection {
     session.sink.forEachStream { stream in
       guard let call = stream.call as? ServerCall else { return }
       // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
-      if call.stream.unsentBytes > 0 { session.reset(stream, .cancel) }
+      let isHeldBack = call.headSent && session.isHeldBack(stream)
+      if call.stream.unsentBytes > 0 || isHeldBack { session.reset(stream, .cancel) }
       fail(call, Status(.unavailable, "the server is going away"))
     }
     return false

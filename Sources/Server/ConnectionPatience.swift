@@ -9,6 +9,10 @@ extension Connection {
   /// A greeting, a header block or a frame of which the rest is missing has its time.
   func watchBegun(_ session: Session) {
     guard !hasBegunTimer, let since = session.begunMillis else { return }
+    watchBegun(session, since: max(since, unmutedMillis))
+  }
+
+  private func watchBegun(_ session: Session, since: Int64) {
     hasBegunTimer = true
     let delay = since + worker.limits.requestMillis - worker.nowMillis
     worker.startTimer(self, kind: Worker.begunTimer, delayMillis: delay)
@@ -16,8 +20,10 @@ extension Connection {
 
   func begunFired() {
     hasBegunTimer = false
-    guard let session, let since = session.begunMillis else { return }
-    guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session) }
+    guard let session, let begunMillis = session.begunMillis else { return }
+    // While it is not listened to, what it sends lies in the kernel: that is none of its doing.
+    let since = isMuted ? worker.nowMillis : max(begunMillis, unmutedMillis)
+    guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session, since: since) }
     session.terminate(.slowFrame)
     worker.queues.addTouched(self)
   }

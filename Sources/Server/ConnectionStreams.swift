@@ -39,6 +39,7 @@ extension Connection {
   }
 
   func send(_ call: ServerCall, _ step: StreamStep, _ session: Session) {
+    let leftBytes = call.stream.unsentBytes
     if !step.messages.isEmpty || step.isLast, !call.headSent {
       call.headSent = true
       session.start(call.stream, Replies.okHead)
@@ -50,8 +51,9 @@ extension Connection {
       session.finish(call.stream, Replies.okTrailers)
     }
     // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked. What
-    // other calls of the connection left untaken is not this one's doing: it only keeps new ones out.
-    if call.stream.unsentBytes > worker.limits.unsentBytesMax {
+    // other calls of the connection left untaken is not this one's doing: it only keeps new ones out. Nor is it one
+    // long answer where all before it was taken.
+    if leftBytes > 0, call.stream.unsentBytes > worker.limits.unsentBytesMax {
       worker.reached(.unsentBytes, on: self)
       settle(call, .resourceExhausted)
       session.reset(call.stream, .enhanceYourCalm)

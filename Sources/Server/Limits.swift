@@ -73,6 +73,8 @@ package struct Limits: Sendable {
 
   // Shutdown.
   package var drainMillis: Int64 = 25_000
+  /// How long a connection that has ended in order waits for its client to take the last answers and close as well.
+  package var lingerMillis: Int64 = 1_000
 
   // HTTP/2: streams, windows, header lists and abuse budgets.
   package var session = SessionLimits()

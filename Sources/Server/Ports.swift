@@ -113,7 +113,7 @@ final class PasswordDesk: Passwords {
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
-    guard let outcome else { return PasswordCheck(matches: false) }
+    guard let outcome else { throw Failure(.cancelled) }
     if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
     return outcome.check
   }

@@ -50,7 +50,7 @@ struct ProviderDesk: Identity.Providers {
       let verified = try await registry.finish(Callback(parameters), of: state, at: order.providerID, at: now)
       return VerifiedCredential(verified, of: order.providerID)
     } catch let refusal as ProviderRefusal {
-      throw Failure(refusal, field: "credential.authorization_response")
+      throw Failure(refusal, field: Failure.flowField)
     }
   }
 }
@@ -91,6 +91,10 @@ extension Failure {
       self.init(.invalidCredential, field: field, hint: "What the provider issued is not good here.", debug: why)
     case .expired:
       self.init(.invalidCredential, field: field, hint: "The provider's token has expired; get a new one.")
+    case .missingOrInvalidNonce where field == Failure.flowField:
+      self.init(
+        .missingOrInvalidNonce, field: field,
+        hint: "The provider's ID token is not of this flow; start the flow again.")
     case .missingOrInvalidNonce:
       self.init(.missingOrInvalidNonce, field: field + ".raw_nonce", hint: "It must be the nonce of the ID token.")
     case .audienceUnverifiable(let hint): self.init(.audienceUnverifiable, field: field, hint: hint)

@@ -15,6 +15,7 @@ internal import Wire
   static let begunTimer: UInt32 = lifeTimer + 2
   static let untakenTimer: UInt32 = lifeTimer + 3
   static let followTimer: UInt32 = lifeTimer + 4
+  static let lingerTimer: UInt32 = lifeTimer + 5
 
   private static let fetchTicket = Ticket(slot: .max - 1, generation: 0)
   private static let storeTicket = Ticket(slot: .max - 2, generation: 0)
@@ -28,6 +29,8 @@ internal import Wire
   let reactor: Reactor<Worker>
   let load: Load
   var connections = ConnectionTable()
+  /// Connections that have ended, of which the client may not have taken all.
+  var lingering: [Ticket: Lingering] = [:]
   var queues = TurnQueues()
   var running = RunningCalls()
   /// Connections with calls that follow the store.
@@ -83,6 +86,8 @@ internal import Wire
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
     if let connection = connections[ticket] {
       connection.ready(readable: readable, writable: writable)
+    } else if lingering[ticket] != nil {
+      drop(ticket)
     } else if ticket == Worker.fetchTicket {
       fetches.turn()
       stopWhenEmpty()
@@ -92,6 +97,7 @@ internal import Wire
   }
 
   func timerFired(_ ticket: Ticket, kind: UInt32) {
+    if kind == Worker.lingerTimer { return endLingering(ticket) }
     guard let connection = connections[ticket] else { return }
     switch kind {
     case Worker.lifeTimer: connection.lifeFired()
@@ -128,6 +134,7 @@ internal import Wire
       stopWhenEmpty()
     case .stop:
       for connection in connections.all { connection.close() }
+      for ticket in lingering.keys { endLingering(ticket) }
       reactor.stop()
     }
   }

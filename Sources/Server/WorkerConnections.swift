@@ -30,16 +30,24 @@ extension Worker {
   }
 
   func closed(_ connection: Connection) {
+    connections.remove(connection.ticket)
+    looked(at: connection)
+    if connection.endsInOrder {
+      linger(connection)
+    } else {
+      leave(connection.descriptor, connection.address)
+    }
+  }
+
+  func leave(_ descriptor: Int32, _ address: String) {
     do {
-      try reactor.unwatch(connection.descriptor)
+      try reactor.unwatch(descriptor)
     } catch {
       log.error("epoll refuses a removal", ["why": "\(error)"])
     }
-    closeDescriptor(connection.descriptor)
-    connections.remove(connection.ticket)
-    looked(at: connection)
+    closeDescriptor(descriptor)
     load.connections.subtract(1, ordering: .relaxed)
-    shared.census.left(connection.address)
+    shared.census.left(address)
     stopWhenEmpty()
   }
 

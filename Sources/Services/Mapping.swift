@@ -24,6 +24,9 @@ extension Wire.Account {
           providerID: "password", subject: account.email ?? "", email: account.email ?? "",
           linkedAtMillis: account.passwordSetAt?.millis))
     }
+    if account.emailLink, account.emailProved, let email = account.email {
+      providers.append(LinkedProvider(providerID: WaysIn.emailLink, subject: email, email: email))
+    }
     if let number = account.phoneNumber {
       providers.append(LinkedProvider(providerID: "phone", subject: number, phoneNumber: number))
     }

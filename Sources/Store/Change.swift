@@ -50,7 +50,7 @@ package enum Write: Hashable, Sendable {
   /// Ends all sessions of the account, but for one.
   case closeSessions(accountID: String, except: String?, at: Timestamp, reason: String)
   /// Ends the sessions that began with this provider, but for one.
-  case closeSessionsOf(accountID: String, signInProviderID: String, except: String?, at: Timestamp, reason: String)
+  case closeSessionsOf(accountID: String, beganWith: String, except: String?, at: Timestamp, reason: String)
   /// `.stale` unless this session is open at this moment: guards a change made on behalf of a session.
   case guardSession(id: String, at: Timestamp)
 

@@ -122,7 +122,10 @@ package struct SessionRecord: Hashable, Sendable {
   package var parentDigest: Digest?
   package var rotatedAt: Timestamp?
   package var authTime: Timestamp
+  /// What was shown last: at the sign-in, or in a link since.
   package var signInProviderID: String
+  /// What was shown at the sign-in, and stays so.
+  package var beganWith: String
   package var methods: [String]
   /// The kind of the second factor that it showed, and which one of the account's that was.
   package var secondFactor: String?
@@ -151,6 +154,7 @@ package struct SessionRecord: Hashable, Sendable {
     self.refreshDigest = refreshDigest
     self.authTime = authTime
     self.signInProviderID = signInProviderID
+    beganWith = signInProviderID
     self.methods = methods
     self.secondFactor = secondFactor
     self.audience = audience

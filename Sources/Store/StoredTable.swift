@@ -103,8 +103,8 @@ package enum StoredTable: String, CaseIterable, Sendable {
   private var sessionColumns: [Column] {
     columns(
       text: [
-        "id", "account_id", "caller", "sign_in_provider_id", "methods", "second_factor", "second_factor_id",
-        "audience", "claims_json", "closed_reason", "ip_address", "user_agent", "device_id",
+        "id", "account_id", "caller", "sign_in_provider_id", "began_with", "methods", "second_factor",
+        "second_factor_id", "audience", "claims_json", "closed_reason", "ip_address", "user_agent", "device_id",
       ],
       integer: [
         "rotated_at", "auth_time", "created_at", "last_used_at", "idle_expires_at", "expires_at", "expires_day",

@@ -4,7 +4,9 @@
 /// locks, no foreign keys. Whole numbers are eight bytes, moments are milliseconds since 1970, texts are ordered by
 /// their bytes. The constraints that refuse a row have names, by which they are told apart.
 enum Migrations {
-  static let steps = [accounts + credentials + sessions + pendings + deliveries + records + audit + changes]
+  static let steps = [
+    accounts + credentials + sessions + pendings + deliveries + records + audit + changes, beginnings,
+  ]
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", "55P03"]
@@ -302,5 +304,11 @@ enum Migrations {
       CONSTRAINT changes_id PRIMARY KEY (id)
     );
     CREATE INDEX changes_by_age ON changes (at);
+    """
+
+  /// A link goes on in a session that names what was linked; what the session before it began with is kept beside. NULL
+  /// in sessions that are older than this, or of a replica that is: taken to have begun with what they name.
+  private static let beginnings = """
+    ALTER TABLE sessions ADD COLUMN began_with TEXT COLLATE "C";
     """
 }

@@ -136,7 +136,7 @@ extension SessionRecord {
   static let columns = """
     id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, second_factor, audience, \
     created_at, idle_expires_at, expires_at, parent_digest, rotated_at, last_used_at, closed_at, closed_reason, \
-    ip_address, user_agent, device_id, claims_json, second_factor_id
+    ip_address, user_agent, device_id, claims_json, second_factor_id, began_with
     """
 
   init(_ row: Answer) throws(Failure) {
@@ -155,6 +155,7 @@ extension SessionRecord {
     deviceID = row.text()
     claimsJSON = row.text()
     secondFactorID = row.optionalText()
+    if let provider = row.optionalText() { beganWith = provider }
   }
 }
 

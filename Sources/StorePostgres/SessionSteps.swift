@@ -28,7 +28,7 @@ extension Script {
       .bind(session.claimsJSON).bind(session.createdAt).bind(session.lastUsedAt).bind(session.idleExpiresAt)
       .bind(session.expiresAt).bind(session.expiresAt.day).bind(session.closedAt).bind(session.closedReason)
       .bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID).bind(session.endsAt)
-      .bind(session.endsAt.day)
+      .bind(session.endsAt.day).bind(session.beganWith)
   }
 }
 
@@ -44,9 +44,9 @@ extension Statement {
     INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
       sign_in_provider_id, methods, second_factor, second_factor_id, audience, claims_json, created_at, last_used_at,
       idle_expires_at, expires_at, expires_day, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at,
-      ends_day)
+      ends_day, began_with)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-      $24, $25)
+      $24, $25, $26)
     """)
   static let rotateSession = guarding(
     "rotate_session",
@@ -59,7 +59,8 @@ extension Statement {
   static let closeSession = Statement("close_session", "\(close) WHERE id = $1 AND closed_at IS NULL")
   private static let ofAccount = "WHERE account_id = $1 AND closed_at IS NULL AND ($5::text IS NULL OR id <> $5)"
   static let closeSessions = Statement("close_sessions", "\(close) \(ofAccount)")
-  static let closeSessionsOf = Statement("close_sessions_of", "\(close) \(ofAccount) AND sign_in_provider_id = $6")
+  static let closeSessionsOf = Statement(
+    "close_sessions_of", "\(close) \(ofAccount) AND coalesce(began_with, sign_in_provider_id) = $6")
   /// The row stays as it is until the end of the transaction.
   static let guardSession = guarding(
     "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")

@@ -41,7 +41,7 @@ extension Writer {
     case .closeSessions(let accountID, let except, let at, let reason):
       try closeSessions(of: accountID, except: except, at, reason)
     case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
-      try closeSessions(of: accountID, begunWith: providerID, except: except, at, reason)
+      try closeSessions(of: accountID, beganWith: providerID, except: except, at, reason)
     case .guardSession(let id, let at): return try isOpen(id, at) ? nil : .stale
     case .insertPending(let pending, let limits): return try insert(pending, within: limits).map { .limited($0) }
     case .completePending(let digest, let version, let at, let accountID, let sessionID):

@@ -6,8 +6,9 @@ extension Writer {
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
         sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
-        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, second_factor_id, ends_at, ends_day)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?23, ?23 / 86400000)
+        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, second_factor_id, began_with,
+        ends_at, ends_day)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?24, ?24 / 86400000)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
@@ -15,7 +16,7 @@ extension Writer {
       .bind(session.createdAt)
       .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
       .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
-      .bind(session.secondFactorID).bind(session.endsAt).runInsert()
+      .bind(session.secondFactorID).bind(session.beganWith).bind(session.endsAt).runInsert()
   }
 
   func rotate(
@@ -61,12 +62,13 @@ extension Writer {
   }
 
   func closeSessions(
-    of accountID: String, begunWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
+    of accountID: String, beganWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
   ) throws(Failure) {
     try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
-      WHERE account_id = ?3 AND sign_in_provider_id = ?5 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
+      WHERE account_id = ?3 AND coalesce(began_with, sign_in_provider_id) = ?5 AND closed_at IS NULL
+        AND (?4 IS NULL OR id <> ?4)
       """
     ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
   }

@@ -8,7 +8,7 @@ enum Migrations {
   static let steps = [
     accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
     deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
-    positions, completedRows,
+    positions, completedRows, beginnings,
   ]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
@@ -314,6 +314,12 @@ enum Migrations {
     INSERT INTO pending_counts (scope, name, held)
       SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
       FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id;
+    """
+
+  /// A link goes on in a session that names what was linked; what the session before it began with is kept beside.
+  /// NULL in sessions that are older than this: they are taken to have begun with what they name.
+  private static let beginnings = """
+    ALTER TABLE sessions ADD COLUMN began_with TEXT;
     """
 
   /// Rows of an account are counted as 'stranger' or 'account' (`PendingRecord.isStrangers`), with its id.

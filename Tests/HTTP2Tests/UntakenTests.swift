@@ -97,6 +97,33 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
 }
 
+@Test func `trailers for which the data before them left no room are untaken like data`() {
+  let peer = Peer(settings: [(initialWindow, 5)])
+  let stream = peer.open(1, end: true)
+  peer.session.start(stream, head)
+  peer.session.send(stream, [1, 2, 3, 4, 5])
+  #expect(peer.drain().count == 2 && stream.unsentBytes == 0 && !peer.session.hasUntaken)
+  #expect(peer.session.isHeldBack(stream))
+  peer.session.finish(stream, trailers)
+  #expect(peer.drain() == [] && peer.session.hasUntaken)
+  #expect(peer.session.resetUntaken(nowMillis: 1_000) == 31_000)
+  _ = peer.session.resetUntaken(nowMillis: 31_000)
+  #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
+  #expect(peer.session.resetUntaken(nowMillis: 31_001) == nil && !peer.session.hasUntaken)
+}
+
+@Test func `trailers that waited for room leave as soon as there is some`() {
+  let peer = Peer(settings: [(initialWindow, 5)])
+  let stream = peer.open(1, end: true)
+  peer.session.start(stream, head)
+  peer.session.send(stream, [1, 2, 3, 4, 5])
+  _ = peer.drain()
+  peer.session.finish(stream, trailers)
+  _ = peer.drain()
+  #expect(peer.ask(.windowUpdate(1, 1)).last?.kind == .headers)
+  #expect(stream.isClosed && peer.session.resetUntaken(nowMillis: 0) == nil && !peer.session.hasUntaken)
+}
+
 @Test func `two answers left untaken are forgiven`() {
   let peer = Peer(settings: [(initialWindow, 0)])
   for id in [1, 3] as [Int32] { _ = peer.owe(id, bytes: 10) }

@@ -16,7 +16,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
-from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, WATCH, Connection, frame, message, request,
+from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, PING, WATCH, Connection, frame, message, request,
                  settings)
 from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
@@ -178,6 +178,34 @@ def test_a_watcher_that_takes_nothing_does_not_hold_the_drain(draining: Server) 
         assert connection.until(frames.HeadersFrame)
         draining.signal()
         assert draining.wait(5) == 0
+
+
+@pytest.mark.latchkey_only("the C core waits for every call")
+def test_a_watcher_whose_window_the_last_message_fills_does_not_hold_the_drain(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        connection.write(settings((INITIAL_WINDOW_SIZE, len(SERVING) + len(NOT_SERVING))))
+        watch(connection)
+        draining.signal()
+        assert connection.until(frames.DataFrame).data == NOT_SERVING
+        assert draining.wait(5) == 0
+
+
+def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining: Server) -> None:
+    # Of a receive buffer so small the server's kernel keeps the most until the client reads.
+    with Connection(draining.port, receive_buffer_bytes=1024) as connection:
+        held = hold(settled(connection), CALLS_EACH)
+        draining.signal()
+        goaways(connection)
+        connection.write(*[frame(DATA, END_STREAM, stream, message()) for stream in held])
+        time.sleep(0.3)
+        connection.write(frame(PING, 0, 0, b"too late"))
+        time.sleep(0.2)
+        statuses = {}
+        while (got := connection.read()) is not None:
+            if got.stream_id in held and "END_STREAM" in got.flags:
+                statuses[got.stream_id] = int(dict(got.fields)["grpc-status"])
+        assert statuses == dict.fromkeys(held, OK)
+    assert draining.wait(5) == 0
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

@@ -149,7 +149,8 @@ def test_a_mailed_link_signs_up_in_links_and_completes(
     exists = conflict(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
     assert list(exists.sign_in_methods) == ["emailLink"]
     done = session(client.sign_in(by_mail(mailing, client, email), pending_token=exists.pending_token))
-    assert provider_ids(done.account) == {"oidc.trusted"} and done.account.account_id == made.account.account_id
+    assert provider_ids(done.account) == {"emailLink", "oidc.trusted"}
+    assert done.account.account_id == made.account.account_id
     client.reauthenticate(done.id_token, by_mail(mailing, client, email))
 
     guest = session(client.sign_in(anonymous()))

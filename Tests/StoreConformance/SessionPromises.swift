@@ -86,13 +86,26 @@ extension Promise {
       try await bench.prepare(.insertSession(bench.session("ann-google-2", of: "ann", provider: "google.com")))
       try await bench.prepare(
         .closeSessionsOf(
-          accountID: "ann", signInProviderID: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink"))
+          accountID: "ann", beganWith: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink"))
       try bench.equal(try await openIDs(bench), ["ann-password", "bob-google"])
       try bench.equal(try await bench.loadSession("ann-google-2")?.closedAt, nil)
       try await bench.prepare(
         .closeSessionsOf(
-          accountID: "ann", signInProviderID: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
+          accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
       try bench.equal(try await bench.loadSession("ann-google-2")?.closedReason, "unlink")
+    },
+    Promise("closing the sessions of a provider goes by what they began with, not by what was linked since") { bench in
+      for (id, began, linked) in [("kept", "password", "google.com"), ("ended", "google.com", "password")] {
+        var session = bench.session(id, of: "ann", provider: began)
+        session.signInProviderID = linked
+        try await bench.prepare(.insertSession(session))
+        try bench.equal(try await bench.loadSession(id), session)
+      }
+      try await bench.prepare(
+        .closeSessionsOf(
+          accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
+      try bench.equal(try await bench.loadSession("kept")?.closedAt, nil)
+      try bench.equal(try await bench.loadSession("ended")?.closedReason, "unlink")
     },
     Promise("the open sessions of an account are listed with the latest first, and all are counted") { bench in
       for (id, account, millis) in [("s1", "ann", 1), ("s3", "ann", 3), ("s2", "ann", 2), ("other", "bob", 4)] {

@@ -155,7 +155,7 @@ extension MergeAccounts {
     writes += plan.edit.writes
     writes += plan.movedFactors.map { .insertFactor(environment.moved($0, to: survivorID)) }
     writes += plan.replacedProviderIDs.map {
-      .closeSessionsOf(accountID: survivorID, signInProviderID: $0, except: nil, at: now, reason: "merged")
+      .closeSessionsOf(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged")
     }
     // Section 8: the others never showed the factors that the account has now. The one of the call stays, so that who
     // got no answer can ask again.
@@ -198,6 +198,13 @@ extension MergeAccounts {
     var opened = environment.continueSession(survivor.session, call: call, now: now)
     let (mine, theirs) = (survivor.session.firstFactorMethods, other.session.firstFactorMethods)
     opened.record.methods = mine + theirs.filter { !mine.contains($0) }
+    // A guest that becomes a person logs in for the first time, as by a link (L9): with what was shown of the other.
+    if survivor.state.account.anonymous, !state.account.anonymous {
+      opened.record.authTime = other.session.authTime
+      opened.record.signInProviderID = other.session.signInProviderID
+      opened.record.beganWith = other.session.beganWith
+      opened.record.methods = theirs
+    }
     opened.record.secondFactor = nil
     opened.record.secondFactorID = nil
     if let factor = state.passedFactor(of: survivor.session) ?? state.passedFactor(of: other.session) {

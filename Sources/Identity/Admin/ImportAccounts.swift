@@ -92,6 +92,8 @@ package struct ImportAccounts: Sendable {
 
   /// False: somebody else has one of their names by now.
   private func commit(_ states: [AccountState]) async throws -> Bool {
+    // A call has many changes, and so each its own fate: none is begun once it was given up.
+    guard !call.fate.isCancelled else { throw Failure(.cancelled) }
     let now = environment.clock.now()
     let writes = states.flatMap { state in
       state.insertWrites + [

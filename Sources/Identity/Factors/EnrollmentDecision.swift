@@ -7,7 +7,7 @@ enum EnrollmentDecision {
     _ kind: FactorKind, phoneNumber: String?, _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> Failure? {
     let account = caller.state.account
-    if account.anonymous || caller.session.signInProviderID == WaysIn.phone {
+    if account.anonymous || caller.session.beginning == .phone {
       return Failure(
         .unsupportedFirstFactor, hint: "Sign in with something else than a telephone, as a person with a name.")
     }

@@ -57,7 +57,7 @@ extension SessionRecord {
   var firstFactorMethods: [String] {
     guard let kind = secondFactor.flatMap(FactorKind.init(rawValue:)) else { return methods }
     // A telephone as the first factor says the same as one as the second.
-    let added = kind.methods.filter { $0 != "sms" || signInProviderID != WaysIn.phone }
+    let added = kind.methods.filter { $0 != "sms" || beginning != .phone }
     return methods.filter { !added.contains($0) }
   }
 }

@@ -28,7 +28,7 @@ extension Environment {
 }
 
 extension Failure {
-  static let flowField = "credential.authorization_response"
+  package static let flowField = "credential.authorization_response"
   static let flowWasUsed = Failure(.flowUsed, field: flowField, hint: "Start the flow again.")
 
   static func flowMismatch(_ debug: String) -> Failure {

@@ -38,19 +38,21 @@ enum LinkDecision: Hashable, Sendable {
       guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
       if caller.state.holds(identity) { return .alreadyLinked }
     }
-    if facts.heldSince == nil, !caller.state.account.anonymous {
-      do {
-        try SessionCheck.requireRecentLogin(
-          caller, maxAgeMillis: policy.linkRecentLoginMillis, policy: policy, now: now)
-      } catch {
-        return .refuse(error)
-      }
+    if facts.heldSince == nil {
+      do { try requireRecentLogin(caller, policy: policy, now: now) } catch { return .refuse(error) }
     }
     if caller.lacksSecondFactor, !facts.factorPassed { return .secondFactorRequired }
     switch proof {
     case .assertion(let assertion): return decide(assertion, facts, policy: policy, now: now)
     case .password(let email, let hash): return decide(email: email, hash: hash, facts, now: now)
     }
+  }
+
+  /// L12.
+  static func requireRecentLogin(_ caller: CallerSession, policy: Policy, now: Timestamp) throws(Failure) {
+    guard !caller.state.account.anonymous else { return }
+    try SessionCheck.requireRecentLogin(
+      caller, maxAgeMillis: policy.linkRecentLoginMillis, policy: policy, now: now)
   }
 
   /// L2 to L7, for an anonymous caller as well (L9).

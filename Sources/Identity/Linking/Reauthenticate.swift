@@ -150,7 +150,7 @@ extension Reauthenticate {
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
     let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
     guard check.matches else {
-      if let admitted { try await environment.count(admitted, call: call) }
+      if let admitted { try await environment.count(admitted) }
       throw Failure.wrongPassword
     }
     return .password(setAt: account.passwordSetAt, upgradedHash: check.upgradedHash)

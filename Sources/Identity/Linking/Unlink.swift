@@ -40,7 +40,7 @@ package struct Unlink: Sendable {
     let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
       .closeSession(id: caller.session.id, at: now, reason: "continued"),
       .closeSessionsOf(
-        accountID: accountID, signInProviderID: providerID, except: nil, at: now, reason: "unlinked"),
+        accountID: accountID, beganWith: providerID, except: nil, at: now, reason: "unlinked"),
       .insertSession(opened.record),
       environment.audit(note, call: call, now: now),
     ]

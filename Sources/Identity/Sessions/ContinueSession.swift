@@ -9,6 +9,7 @@ extension Environment {
   ) -> OpenedSession {
     let first = FirstFactor(signInProviderID: old.signInProviderID, methods: old.methods, claimsJSON: old.claimsJSON)
     var opened = openSession(accountID: old.accountID, by: first, call: call, now: now)
+    opened.record.beganWith = old.beganWith
     opened.record.secondFactor = old.secondFactor
     opened.record.secondFactorID = old.secondFactorID
     opened.record.authTime = old.authTime

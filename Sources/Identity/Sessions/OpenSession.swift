@@ -37,12 +37,14 @@ package struct FirstFactor: Hashable, Sendable {
 }
 
 extension SessionRecord {
-  /// What the session began with, by its first method; `signInProviderID` is what was linked last. Which provider it
-  /// was is not kept.
+  /// What the session began with; `signInProviderID` is what was linked last. Sessions that are older than `beganWith`
+  /// tell it by their first method.
   var beginning: FirstFactor {
     let known: [FirstFactor] = [.password, .phone, .emailLink, .customToken, .anonymous]
-    return known.first { $0.methods.first == methods.first }
-      ?? FirstFactor(signInProviderID: FirstFactor.federated, methods: [FirstFactor.federated])
+    if let first = known.first(where: { $0.methods.first == methods.first }) { return first }
+    let isKept = !known.contains { $0.signInProviderID == beganWith }
+    return FirstFactor(
+      signInProviderID: isKept ? beganWith : FirstFactor.federated, methods: [FirstFactor.federated])
   }
 
   /// False where all there is to it is a provider that knew its person, perhaps by nothing but an old cookie.

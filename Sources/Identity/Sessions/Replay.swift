@@ -50,7 +50,7 @@ extension Environment {
     do {
       return try call.recorded(in: facts, at: clock.now())
     } catch let failure as Failure {
-      try await count(admitted, call: call)
+      try await count(admitted)
       throw failure
     }
   }

@@ -30,9 +30,14 @@ struct CodeDecision: Sendable {
   /// A way in that is new to the account, such as a first link to its proved address, is noted as one.
   private func signIn(_ owner: AccountState) -> SignInDecision {
     var edit = AccountEdit(owner)
-    if !owner.holds(assertion.identity) { edit.link(assertion, policy: policy, now: now) }
+    var notes: [AuditNote] = []
+    if !owner.holds(assertion.identity) {
+      edit.link(assertion, policy: policy, now: now)
+      let details = ["provider_id": providerID, "proof": "code"]
+      notes.append(AuditNote(.linked, accountID: owner.account.id, details: details))
+    }
     edit.noteSignIn(at: now, upgradedHash: nil)
-    return .open(Opening(state: edit.state, writes: edit.signInWrites))
+    return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))
   }
 
   /// Reclaim; S12, for nobody could sign in before; else claim or conflict, as in S6b.

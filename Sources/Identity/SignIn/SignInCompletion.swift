@@ -4,17 +4,19 @@ import Store
 extension SignIn {
   /// `SignIn(credential, pending_token)`.
   func complete(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
-    let verified = try await verify(request.credential, call)
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.pending = try environment.pendingDigest(request.pendingToken)
     var throttle: Throttle?
-    if case .password(let email, _) = verified {
+    if case .password(let email, _) = request.credential {
       query.email = email
       throttle = environment.throttle(.passwordFailures, of: email, call: call)
       throttle?.look(into: &query)
     }
     var facts = try await environment.first(query)
+    // A redirect is good once: it is not spent on a row that cannot be completed.
+    _ = try environment.openPending(facts.pending, purpose: .link, call: call, now: environment.clock.now())
+    let verified = try await verify(request.credential, call)
     for _ in 0..<environment.policy.decisionsMax {
       let admitted = try throttle?.admit(facts, now: environment.clock.now())
       let way = try await prove(verified, facts, call)

@@ -177,12 +177,13 @@ extension SignIn {
     let assertion = held.assertion
     let pending = environment.hold(
       held, purpose: .link, accountID: conflict.owner.account.id, call: attempt.call, now: now)
-    // Below the configured tier the answer tells no more than that the address is taken (section 7).
+    // Below the configured tier the answer tells no more than that the address is taken (section 7): not even that
+    // its account has another identity of this provider, or no way in at all.
     let reveals = environment.reveals(assertion.tier, to: attempt.call)
     let exists = AccountExists(
       email: assertion.email ?? "", providerIDs: reveals ? conflict.ways.providerIDs : [],
       methods: reveals ? conflict.ways.methods : [], handle: pending.handle, expiresAt: pending.record.expiresAt,
-      userInfo: attempt.userInfo, tokens: attempt.tokens, reason: conflict.reason,
+      userInfo: attempt.userInfo, tokens: attempt.tokens, reason: reveals ? conflict.reason : .none,
       canClaimAddress: conflict.canClaimAddress)
     var writes: [Write] = [.insertPending(pending.record, limits: environment.policy.pendingLimits)]
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }

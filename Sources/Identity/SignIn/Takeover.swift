@@ -57,7 +57,7 @@ struct DetachedAddress: Sendable {
     edit.detachAddress()
     let id = owner.account.id
     let sessionsOver = [WaysIn.password, WaysIn.emailLink].map {
-      Write.closeSessionsOf(accountID: id, signInProviderID: $0, except: nil, at: now, reason: "address claimed")
+      Write.closeSessionsOf(accountID: id, beganWith: $0, except: nil, at: now, reason: "address claimed")
     }
     writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: row)]
     state = edit.state

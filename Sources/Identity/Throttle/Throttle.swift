@@ -127,9 +127,9 @@ extension Environment {
     return cryptography.throttleKey(input)
   }
 
-  /// Counts a failure that has no change of its own.
-  package func count(_ admitted: AdmittedAttempt, call: CallFacts) async throws {
-    _ = try await commit(Change(admitted.count(at: clock.now())), call.fate)
+  /// Counts a failure that has no change of its own, also where nobody waits for it any more.
+  package func count(_ admitted: AdmittedAttempt) async throws {
+    _ = try await commit(Change(admitted.count(at: clock.now())), Fate())
   }
 }
 

@@ -70,6 +70,9 @@ extension Settings {
     }
     policy.mailEnabled = delivery.mail != .off
     policy.textMessagesEnabled = delivery.textMessages != .off
+    // A way in that nothing can be sent for is none: it is not offered, and does not count where the last one would go.
+    policy.emailLinkEnabled = policy.emailLinkEnabled && policy.mailEnabled
+    policy.phoneEnabled = policy.phoneEnabled && policy.textMessagesEnabled
     guard policy.mailEnabled || policy.signUp == .immediate else {
       throw reader.wrong("policy.sign_up", "verify_first needs a road for mail: set delivery.mail")
     }

@@ -137,6 +137,19 @@ struct `Merge, what moves` {
     #expect(empty.store.state("account-y")?.account.anonymous == true)
   }
 
+  @Test func `a guest that becomes permanent by a merge is signed in as the other was`() async throws {
+    world.store.insert(account(anonymous: true))
+    world.store.insert(account(id: "account-z", identities: [google("g-2")]))
+    let guest = try world.session(of: "account-y", by: .anonymous)
+    world.clock.advance(millis: 1_200_000)
+    let other = try world.session(of: "account-z", by: .provider("google.com"))
+    let grant = try #require(try await world.merge(guest, other).session)
+    let claims = try world.claims(grant)
+    #expect(claims.signInProviderID == "google.com" && claims.methods == ["fed"])
+    #expect(try claims.authTime == world.claims(other).authTime)
+    #expect(world.store.contents.sessions[grant.sessionID]?.beganWith == "google.com")
+  }
+
   @Test func `a merge that would leave no way in is refused, and nothing is written`() async throws {
     let (survivor, other) = try sessions(
       account(anonymous: true), account(id: "account-z", .unproved(bea), password: true), in: world)

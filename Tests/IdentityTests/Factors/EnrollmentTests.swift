@@ -55,6 +55,25 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.sessions[left.sessionID]?.expiresAt == record.expiresAt, "nothing was proved anew")
   }
 
+  @Test func `check 89: a session that a telephone began enrols nothing, whatever was linked since`() async throws {
+    world.insertPerson([], identities: [])
+    let begun = try world.session(of: "account-y", by: .phone)
+    let linked = try await world.link(corp(), begun).grant
+    #expect(try world.claims(linked).signInProviderID == "oidc.corp")
+    await refused(.unsupportedFirstFactor) { try await world.startEnrollment(.totp, linked) }
+  }
+
+  @Test func `a session that a password began may enrol also where a telephone was linked in it since`() async throws {
+    var policy = world.policy
+    policy.phoneEnabled = true
+    let world = World { $0 = policy }
+    world.insertPerson([], identities: [])
+    let begun = try world.session(of: "account-y")
+    let linked = try await world.link(world.phoneCode(to: "+15550177", for: .link, in: begun), begun).grant
+    #expect(try world.claims(linked).signInProviderID == "phone")
+    _ = try await world.startEnrollment(.totp, linked)
+  }
+
   @Test func `the code of an enrolment is used by it`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)

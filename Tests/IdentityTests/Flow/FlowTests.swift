@@ -117,6 +117,35 @@ extension World {
     #expect(grant.isNewAccount)
   }
 
+  @Test func `L12 an old login is refused, and the redirect is good after a new one`() async throws {
+    let world = World { $0.linkRecentLoginMillis = 60_000 }
+    world.store.insert(account(.proved(ada), password: true))
+    let old = try world.session(of: "account-y")
+    let started = try await world.start("google.com", .link, idToken: old.idToken)
+    let redirect = world.redirect(started, google())
+    world.clock.advance(millis: 60_000)
+    await refused(.requiresRecentLogin) { try await world.link(redirect, old) }
+    #expect(world.providers.redeemed.isEmpty)
+    _ = try await world.link(redirect, try world.session(of: "account-y")).grant
+  }
+
+  @Test func `A redirect is not spent on a row that cannot be completed`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let redirect = world.redirect(try await world.start(), google())
+    for handle in ["no handle", String(repeating: "A", count: 43)] {
+      await refused(.pendingCredentialMismatch) { try await world.signIn(redirect, pendingToken: handle) }
+    }
+    let lapsed = world.hold(corp(), for: "account-y")
+    world.store.edit { tables in
+      for digest in tables.pendings.keys where tables.pendings[digest]?.purpose == .link {
+        tables.pendings[digest]?.expiresAt = world.now
+      }
+    }
+    await refused(.pendingCredentialExpired) { try await world.signIn(redirect, pendingToken: lapsed) }
+    #expect(world.providers.redeemed.isEmpty)
+    #expect(try await world.signIn(redirect).grant.account.account.id == "account-y")
+  }
+
   @Test func `Where the provider fails the flow is spent all the same`() async throws {
     let redirect = world.redirect(try await world.start(), google())
     world.providers.refuse(with: Failure(.providerUnavailable, hint: "Try again.", retryAfterMillis: 5_000))

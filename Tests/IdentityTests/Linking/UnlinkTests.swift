@@ -120,6 +120,24 @@ struct `Unlink, every one` {
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
   }
 
+  @Test func `check 82: a session began with what it began with, whatever was linked in it since`() async throws {
+    let world = World()
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let byGoogle = try world.session(of: "account-y", by: .provider("google.com"))
+    let password = Credential.password(email: ada, password: "correct horse")
+    let namesPassword = try await world.link(password, byGoogle).grant
+    #expect(try world.claims(namesPassword).signInProviderID == "password")
+    let byPassword = try world.session(of: "account-y")
+    let namesCorp = try await world.link(corp(), byPassword).grant
+    let caller = try world.session(of: "account-y")
+    let unlinked = try await world.unlink("google.com", caller)
+    let open = Set(world.store.contents.openSessions(of: "account-y").map(\.id))
+    #expect(open == [byPassword.sessionID, namesCorp.sessionID, unlinked.sessionID])
+    let again = try await world.unlink("oidc.corp", unlinked)
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id).contains(namesCorp.sessionID))
+    #expect(world.store.contents.sessions[again.sessionID]?.beganWith == "password")
+  }
+
   @Test func `the caller's session goes on although it began with the provider, and its login is no younger`()
     async throws
   {

@@ -131,6 +131,20 @@ struct `SignIn, somebody's address` {
     #expect(exists.reason == .askAdministrator && exists.methods.isEmpty && !exists.canClaimAddress)
   }
 
+  @Test func `check 37: below the tier that reveals the ways in the reason is silent, too`() async throws {
+    for owner in [
+      account(.proved(ada), password: true, identities: [corp("c-0")]),
+      account(.proved(ada), identities: [corp("c-0")]),
+    ] {
+      let world = World()
+      world.store.insert(owner)
+      let exists = try await conflict(corp("c-1"), in: world)
+      #expect(exists.reason == .none && exists.methods.isEmpty && exists.providerIDs.isEmpty)
+      let told = try await conflict(corp("c-1"), in: world, world.call(mayFetchByEmail: true))
+      #expect(told.reason != .none)
+    }
+  }
+
   @Test func `S8 comes before S10: a disabled owner's changed subject is a conflict`() async throws {
     world.store.insert(account(.proved(ada), password: true, identities: [google("g-0")], disabled: true))
     #expect(try await conflict(google("g-1")).reason == .subjectChanged)

@@ -69,14 +69,19 @@ final class FakePasswords: Passwords {
   /// What was asked, in order: every password answer must cost the same work.
   private let asked = Mutex<[String?]>([])
   private let failing = Mutex<Failure?>(nil)
+  private let isGivenUpAfterwards = Mutex(false)
 
   var verifications: [String?] { asked.withLock { $0 } }
 
   func fail(with failure: Failure?) { failing.withLock { $0 = failure } }
+  /// From here on each call is given up once its password was looked at, while it waits for its refusal.
+  func giveUpAfterwards() { isGivenUpAfterwards.withLock { $0 = true } }
 
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     if let failure = failing.withLock({ $0 }) { throw failure }
+    guard !fate.isCancelled else { throw Failure(.cancelled) }
     asked.withLock { $0.append(hash) }
+    if isGivenUpAfterwards.withLock({ $0 }) { _ = fate.cancel() }
     if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
     return PasswordCheck(matches: hash == "hash:" + password)
   }

@@ -254,7 +254,7 @@ extension Tables {
     case .closeSessions(let accountID, let except, let at, let reason):
       close(at, reason) { $0.accountID == accountID && $0.id != except }
     case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
-      close(at, reason) { $0.accountID == accountID && $0.signInProviderID == providerID && $0.id != except }
+      close(at, reason) { $0.accountID == accountID && $0.beganWith == providerID && $0.id != except }
     case .guardSession(let id, let at): return sessions[id]?.isOpen(at: at) == true ? nil : .stale
     default: return nil
     }

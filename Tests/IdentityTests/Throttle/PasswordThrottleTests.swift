@@ -145,6 +145,16 @@ import Testing
     #expect(world.store.contents.throttles.isEmpty)
   }
 
+  @Test func `a call that was given up after its password was checked counts as any other`() async throws {
+    let world = world()
+    let session = try world.session(of: "account-y")
+    world.passwords.giveUpAfterwards()
+    await refused(.invalidLoginCredentials) { try await world.signIn(wrong) }
+    await refused(.invalidLoginCredentials) { try await world.reauthenticate(wrong, session) }
+    await refused(.invalidLoginCredentials) { try await world.signIn(wrong) }
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
+  }
+
   @Test func `sign-ups that nobody vouches for are limited by network, refused ones included`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
     let create = CreateAccount(world.environment)

@@ -239,6 +239,15 @@ import Testing
     #expect(opening.state.account.emailProof == .emailLink && opening.revokedProviderIDs.isEmpty)
   }
 
+  @Test func `check 84: a link that is new to a proved account is an event, and its person is told`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    _ = try await world.signIn(world.emailLink()).grant
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+    #expect(world.store.contents.deliveries.map(\.kind).contains("linked"))
+    _ = try await world.signIn(world.emailLink()).grant
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"], "the first time only")
+  }
+
   @Test func `duplicate mode: a link still names the account by its address`() async throws {
     let world = World.sending { $0.oneAccountPerEmail = false }
     world.store.insert(account(.proved(ada), password: true))

@@ -157,7 +157,9 @@ static inline int lk_accept(int listener, char *address, int address_bytes) {
   return fd;
 }
 
-// Begins a connection to an IPv4 or IPv6 literal: it is made, or has failed, once the socket can be written.
+// Begins a connection to an IPv4 or IPv6 literal: it is made, or has failed, once the socket can be written. A peer
+// that is gone without a word is found out within LK_PEER_SILENT_SECONDS, also where nothing is to be sent.
+enum { LK_PEER_SILENT_SECONDS = 60 };
 static inline int lk_connect(const char *address, uint16_t port) {
   struct sockaddr_storage storage;
   socklen_t bytes = lk_socket_address(address, port, &storage);
@@ -166,6 +168,13 @@ static inline int lk_connect(const char *address, uint16_t port) {
   if (fd < 0) return -errno;
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  int idle = LK_PEER_SILENT_SECONDS / 2, interval = LK_PEER_SILENT_SECONDS / 6, probes = 3;
+  unsigned unacknowledged = LK_PEER_SILENT_SECONDS * 1000;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged, sizeof unacknowledged);
   if (connect(fd, (struct sockaddr *)&storage, bytes) < 0 && errno != EINPROGRESS) {
     int error = errno;
     close(fd);

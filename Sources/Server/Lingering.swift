@@ -1,0 +1,39 @@
+internal import Reactor
+
+/// A connection of which only the socket is left.
+struct Lingering {
+  var descriptor: Int32
+  var address: String
+}
+
+/// The kernel answers what comes on a closed socket with a reset, and throws away what it has still to send: a client
+/// that merely opens its windows would lose the last answers, of changes that are written. So what is on its way is
+/// awaited: no more is sent, and what comes is dropped, until the client has closed as well or its time is over.
+extension Worker {
+  private static let droppedBytesMax = 65_536
+
+  func linger(_ connection: Connection) {
+    let ticket = connection.ticket
+    lingering[ticket] = Lingering(descriptor: connection.descriptor, address: connection.address)
+    endSending(to: connection.descriptor)
+    startTimer(connection, kind: Worker.lingerTimer, delayMillis: limits.lingerMillis)
+    do {
+      try reactor.change(connection.descriptor, ticket, read: true, write: false)
+    } catch {
+      log.error("epoll refuses a change", ["why": "\(error)"])
+      endLingering(ticket)
+    }
+  }
+
+  func drop(_ ticket: Ticket) {
+    guard let connection = lingering[ticket] else { return }
+    var bytes: [UInt8] = []
+    let step = receive(from: connection.descriptor, into: &bytes, bytesMax: Worker.droppedBytesMax)
+    if step == .closed { endLingering(ticket) }
+  }
+
+  func endLingering(_ ticket: Ticket) {
+    guard let connection = lingering.removeValue(forKey: ticket) else { return }
+    leave(connection.descriptor, connection.address)
+  }
+}
