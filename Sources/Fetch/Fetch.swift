@@ -53,7 +53,7 @@ package struct FetchedBody: Hashable, Sendable {
   package var contentType: String
   /// How long the answer may be kept (RFC 9111, 5.2.2); nil where it does not say.
   package var maxAgeSeconds: Int?
-  /// May hold tokens; never in a log.
+  /// Decoded, where it came compressed. May hold tokens; never in a log.
   package var bytes: [UInt8]
 
   package init(status: Int, contentType: String = "", maxAgeSeconds: Int? = nil, bytes: [UInt8]) {
@@ -76,7 +76,7 @@ package enum FetchError: Error, Hashable, Sendable {
   case refusedAddress
   /// The server answered with a redirect. Following one would leave the configured host.
   case redirected
-  /// The head or the body is larger than allowed.
+  /// The head or the body, decoded where it came compressed, is larger than allowed.
   case tooLarge
   case timedOut
   /// The server's certificate does not lead to a trusted authority, or names another host.

@@ -63,10 +63,10 @@ struct Target: Hashable, Sendable {
 /// Which fields a request may bring.
 enum FieldRule {
   /// Those that frame a message or belong to a connection (RFC 9110, 7.6.1; RFC 9112, 6) are libcurl's: a second one
-  /// would let a value decide where a request ends, or whom it is for.
+  /// would let a value decide where a request ends, or whom it is for. So is the one that says what it can decode.
   private static let own: Set<String> = [
-    "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade", "user-agent",
+    "accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te",
+    "trailer", "transfer-encoding", "upgrade", "user-agent",
   ]
 
   static func allows(_ field: FetchRequest.Field) -> Bool {

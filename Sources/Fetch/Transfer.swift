@@ -52,6 +52,8 @@ import Glibc
       // A proxy from the environment would hide the true address from the open-socket callback.
       (CURLOPT_PROXY, ""),
       (CURLOPT_USERAGENT, settings.userAgent),
+      // Empty: every encoding that libcurl knows. `append` counts what comes out, so that no small answer grows large.
+      (CURLOPT_ACCEPT_ENCODING, ""),
       // The system's folder of authorities would be trusted beside the file. And authorities that come from a file
       // alone are parsed once a day, not for each connection.
       (CURLOPT_CAPATH, nil),

@@ -17,6 +17,7 @@ private struct Fault: Sendable, CustomTestStringConvertible {
 
 private let faults = [
   Fault("/hang", .timedOut), Fault("/slow", .timedOut), Fault("/huge", .tooLarge), Fault("/endless", .tooLarge),
+  Fault("/bomb", .tooLarge), Fault(broken: "/false-gzip"),
   Fault("/endless-head", .tooLarge), Fault("/endless-line", .tooLarge), Fault("/endless-hints", .tooLarge),
   Fault("/redirect", .redirected), Fault("/redirect-private", .redirected), Fault(broken: "/reset"),
   Fault(broken: "/cut"), Fault(broken: "/silence"), Fault(broken: "/garbage"),

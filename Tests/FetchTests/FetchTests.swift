@@ -32,23 +32,34 @@ struct AnswerTests {
     }
   }
 
+  @Test(arguments: ["gzip", "deflate"])
+  func `a compressed body is decoded, and its limit counts what comes out`(encoding: String) async throws {
+    let body = [UInt8](repeating: UInt8(ascii: "x"), count: 1000)
+    #expect(try await get("/\(encoding)/1000") { $0.limits.answerBodyBytesMax = 1000 }.bytes == body)
+    await #expect(throws: FetchError.tooLarge) {
+      try await get("/\(encoding)/1001") { $0.limits.answerBodyBytesMax = 1000 }
+    }
+  }
+
   @Test func `a head of the limit passes and one byte more does not`() async throws {
     #expect(try await get("/head/2000") { $0.limits.answerHeadBytesMax = 2000 }.status == 200)
     await #expect(throws: FetchError.tooLarge) { try await get("/head/2001") { $0.limits.answerHeadBytesMax = 2000 } }
   }
 }
 
-/// What the server was sent, line by line, and the body.
+/// What the server was sent, line by line, and the body; `codings` is of a line that differs with libcurl's build.
 private func echo(
   _ request: FetchRequest, userAgent: String = "latchkey"
-) async throws -> (lines: [String], body: [UInt8]) {
+) async throws -> (lines: [String], codings: String, body: [UInt8]) {
   var request = request
   request.url = LocalServer.shared.url("/echo")
   let fetcher = try fetcher { $0.userAgent = userAgent }
   let bytes = try await fetcher.fetch(request).bytes
   let end = try #require(bytes.indices.dropLast().first { bytes[$0] == 10 && bytes[$0 + 1] == 10 })
   let head = String(decoding: bytes[..<end], as: UTF8.self)
-  return (head.split(separator: "\n").map(String.init), Array(bytes[(end + 2)...]))
+  let lines = head.split(separator: "\n").map(String.init)
+  let codings = lines.filter { $0.hasPrefix("Accept-Encoding: ") }
+  return (lines.filter { !codings.contains($0) }, codings.joined(separator: "\n"), Array(bytes[(end + 2)...]))
 }
 
 @Suite(.timeLimit(.minutes(1)))
@@ -64,6 +75,7 @@ struct RequestTests {
       sent.lines == [
         "GET", "Accept: application/json", "Authorization: Bearer a b", host, "User-Agent: latchkey-test/1", "X: ",
       ])
+    #expect(sent.codings.contains("gzip") && !sent.codings.contains("\n"))
     #expect(sent.body == [])
   }
 
@@ -87,8 +99,8 @@ struct RequestTests {
 
   @Test func `a field that would inject another is refused before anything is sent`() async throws {
     let fetcher = try fetcher()
-    for field in [FetchRequest.Field("A\r\nB", "c"), .init("A", "b\r\nHost: c"), .init("Host", "c")] {
-      let request = FetchRequest("https://localhost:1/", fields: [field])
+    for (name, value) in [("A\r\nB", "c"), ("A", "b\r\nHost: c"), ("Host", "c"), ("Accept-Encoding", "c")] {
+      let request = FetchRequest("https://localhost:1/", fields: [FetchRequest.Field(name, value)])
       await #expect(throws: FetchError.refusedField) { try await fetcher.fetch(request) }
     }
   }

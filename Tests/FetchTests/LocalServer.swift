@@ -60,7 +60,8 @@ import Glibc
   }
 
   private static let script = """
-    import atexit, collections, http.server, os, shutil, socket, ssl, struct, subprocess, sys, tempfile, threading, time
+    import atexit, collections, gzip, http.server, os, shutil, socket, ssl, struct, subprocess, sys, tempfile
+    import threading, time, zlib
     home = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, home)
     def openssl(*arguments):
@@ -99,6 +100,14 @@ import Glibc
             self.answer(200, str(self.client_address[1]).encode())
         def page_sized(self, size):
             self.answer(200, b"x" * int(size))
+        def page_gzip(self, size):
+            self.answer(200, gzip.compress(b"x" * int(size)), Content_Encoding="gzip")
+        def page_deflate(self, size):
+            self.answer(200, zlib.compress(b"x" * int(size)), Content_Encoding="deflate")
+        def page_bomb(self):
+            self.answer(200, gzip.compress(b"x" * 50_000_000, 1), Content_Encoding="gzip")
+        def page_false_gzip(self):
+            self.answer(200, b"no gzip", Content_Encoding="gzip")
         def page_head(self, size):
             head = b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\nX: %s\\r\\n\\r\\n"
             self.wfile.write(head % (b"x" * (int(size) - len(head) + 2)))
