@@ -28,7 +28,8 @@ package struct CustomClaims: Equatable, Sendable {
   package init(validating json: String) throws(CustomClaimsError) {
     guard json.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(json.utf8)
-    guard let object = (try? JSONValue.parse(bytes, byteCountMax: bytes.count, depthMax: Self.depthMax))?.members,
+    let parsed = try? JSONValue.parse(bytes, byteCountMax: bytes.count, depthMax: Self.depthMax, .refused)
+    guard let object = parsed?.members,
       let opening = bytes.firstIndex(of: UInt8(ascii: "{")), let closing = bytes.lastIndex(of: UInt8(ascii: "}"))
     else { throw .malformed }
     if let name = object.map(\.name).first(where: Self.reservedNames.contains) { throw .forbidden(name) }

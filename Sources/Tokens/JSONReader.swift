@@ -3,13 +3,15 @@
 struct JSONReader {
   private let bytes: [UInt8]
   private let depthMax: Int
+  private let loneSurrogates: LoneSurrogates
   private var offset = 0
   /// Of the outermost object, where they are kept.
   private(set) var texts: [JSONMemberText]?
 
-  init(_ bytes: [UInt8], depthMax: Int, keepsTexts: Bool = false) {
+  init(_ bytes: [UInt8], depthMax: Int, _ loneSurrogates: LoneSurrogates, keepsTexts: Bool = false) {
     self.bytes = bytes
     self.depthMax = depthMax
+    self.loneSurrogates = loneSurrogates
     texts = keepsTexts ? [] : nil
   }
 
@@ -150,12 +152,19 @@ struct JSONReader {
     let unit = try hexadecimal()
     if let scalar = Unicode.Scalar(unit) { return scalar }
     // A high surrogate and its low one make a scalar together, neither does alone; two low ones would lie past the end.
-    guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw syntaxError }
-    let low = try hexadecimal()
-    guard (0xDC00...0xDFFF).contains(low),
-      let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
-    else { throw syntaxError }
-    return scalar
+    let end = offset
+    if take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
+      let low = try hexadecimal()
+      if (0xDC00...0xDFFF).contains(low),
+        let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+      {
+        return scalar
+      }
+    }
+    guard loneSurrogates == .replaced else { throw .syntax(offset: end) }
+    // What follows stands for itself.
+    offset = end
+    return "\u{FFFD}"
   }
 
   private mutating func hexadecimal() throws(JSONError) -> UInt32 {

@@ -81,6 +81,15 @@ package enum JSONError: Error, Equatable, Sendable {
   case syntax(offset: Int)
 }
 
+/// An escape that is half a character. The grammar allows it, and readers differ in what they make of it (RFC 8259,
+/// 8.2).
+package enum LoneSurrogates: Sendable {
+  /// By U+FFFD: what others say is read as far as it makes sense.
+  case replaced
+  /// As a syntax error: what is handed on as it stands has to be read by everybody.
+  case refused
+}
+
 extension JSONValue {
   /// Arrays and objects inside each other; the documents of providers need four.
   package static let depthMax = 8
@@ -88,10 +97,10 @@ extension JSONValue {
   /// Strict: RFC 8259 to the letter, valid UTF-8, no byte order mark, nothing behind the document, and no name twice in
   /// an object, since two readers that choose differently see two documents. The size is looked at before the text.
   package static func parse(
-    _ bytes: [UInt8], byteCountMax: Int, depthMax: Int = depthMax
+    _ bytes: [UInt8], byteCountMax: Int, depthMax: Int = depthMax, _ loneSurrogates: LoneSurrogates = .replaced
   ) throws(JSONError) -> JSONValue {
     guard bytes.count <= byteCountMax else { throw .tooLarge }
-    var reader = JSONReader(bytes, depthMax: depthMax)
+    var reader = JSONReader(bytes, depthMax: depthMax, loneSurrogates)
     return try reader.document()
   }
 
@@ -101,7 +110,7 @@ extension JSONValue {
     _ bytes: [UInt8], byteCountMax: Int
   ) throws(JSONError) -> (value: JSONValue, texts: [JSONMemberText]) {
     guard bytes.count <= byteCountMax else { throw .tooLarge }
-    var reader = JSONReader(bytes, depthMax: depthMax, keepsTexts: true)
+    var reader = JSONReader(bytes, depthMax: depthMax, .refused, keepsTexts: true)
     let value = try reader.document()
     return (value, reader.texts ?? [])
   }

@@ -26,7 +26,10 @@ struct JSONTests {
 
   @Test(arguments: [
     (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"), (#""\u0041\u00e4\u20AC""#, "Aä€"), (#""\ud83d\uDE00""#, "😀"),
-    (#""ä\u0000z""#, "ä\u{0}z"), (#""""#, ""), ("\"\u{7F}😀\"", "\u{7F}😀"),
+    (#""ä\u0000z""#, "ä\u{0}z"), (#""\ud800""#, "\u{FFFD}"), (#""\udc00""#, "\u{FFFD}"), (#""\ud800x""#, "\u{FFFD}x"),
+    (#""\ud800\u0041""#, "\u{FFFD}A"), (#""\ud800\n\udfff""#, "\u{FFFD}\n\u{FFFD}"),
+    (#""\udc00\udc00""#, "\u{FFFD}\u{FFFD}"), (#""\ud800\ud83d\ude00""#, "\u{FFFD}😀"),
+    (#""""#, ""), ("\"\u{7F}😀\"", "\u{7F}😀"),
   ])
   func `Escapes mean what RFC 8259 says`(text: String, expected: String) throws {
     #expect(try json(text) == .string(expected))
@@ -36,7 +39,7 @@ struct JSONTests {
     "", " ", "{", "[", "\"", "nul", "tru", "True", "01", "-", "+1", "1.", ".5", "1e", "1e+", "0x1", "NaN", "Infinity",
     "[1,]", "[,1]", "[1 2]", "{,}", #"{"a":1,}"#, #"{"a"}"#, #"{"a":}"#, #"{a:1}"#, "{'a':1}", "{1:1}", "1 1", "[]]",
     "{}x", "//c\n1", "\u{FEFF}1", "1\u{0}", "\u{A0}1", "\"\t\"", "\"\n\"", #""\x""#, #""\u12""#, #""\u12G4""#,
-    #""\ud800""#, #""\udc00""#, #""\ud800\u0041""#, #""\ud800\ud800""#, #""\udc00\udc00""#, #""\ud800x""#, #""\"#,
+    #""\ud800"#, #""\ud800\"#, #""\ud800\x""#, #""\ud800\u""#, #""\ud800\ud8""#, #""\ud8""#, #""\"#,
   ])
   func `What RFC 8259 does not allow is a syntax error`(text: String) {
     #expect {
@@ -44,6 +47,18 @@ struct JSONTests {
     } throws: { error in
       if case .syntax = error as? JSONError { true } else { false }
     }
+  }
+
+  @Test(arguments: [
+    #""\ud800""#, #""\udc00""#, #""\ud800\u0041""#, #""\ud800\ud800""#, #""\ud800x""#, #"{"\udc00":1}"#,
+  ])
+  func `Half a character is refused where the text is handed on`(text: String) {
+    #expect {
+      try JSONValue.parse(Array(text.utf8), byteCountMax: 100, .refused)
+    } throws: { error in
+      if case .syntax = error as? JSONError { true } else { false }
+    }
+    #expect(throws: CustomClaimsError.malformed) { try CustomClaims(validating: #"{"a":\#(text)}"#) }
   }
 
   @Test func `A member's name occurs once, however it is escaped, in small and large objects`() throws {

@@ -139,6 +139,7 @@ extension FuzzTarget {
   static let jsonSeeds = [
     "{\"a\":[1,-2.5e3,true,false,null],\"b\":{\"c\":\"\\u00e9\\ud83d\\ude00\\n\"}}", " [ ] ", "0", "-0.0", "\"\\/\"",
     "9223372036854775807", "9223372036854775808", "[[[[[[[[1]]]]]]]]", "{\"a\":1,\"a\":2}", "1e308", "\"\u{FEFF}\"",
+    "[\"\\ud800\\n\",\"\\ud83d\\ude00\\udc00\"]",
   ].enumerated().map { Seed("\($0)", $1) }
 
   static let customClaimSeeds = [
