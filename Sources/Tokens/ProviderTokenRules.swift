@@ -4,7 +4,8 @@ import Encodings
 /// Which rule an ID token of a provider broke.
 package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case algorithmNotPinned = "ALGORITHM_NOT_PINNED"
-  /// The one refusal after which fetching the key set anew can help.
+  /// Fetching the key set anew can help after this one, and after the next: a new key may have the name of the old one,
+  /// or none.
   case unknownKey = "UNKNOWN_KEY"
   case badSignature = "BAD_SIGNATURE"
   case malformedClaims = "MALFORMED_CLAIMS"

@@ -61,6 +61,53 @@ struct KeyTests {
     #expect(bench.fetcher.asked.count == 4)
   }
 
+  @Test(arguments: ["k1", nil])
+  func `check 53: a new key under the id of the old one, or under none, is accepted at once`(
+    keyID: String?
+  ) async throws {
+    let (old, new) = (Issuer(keyID: keyID), Issuer(key: Keys.otherP256, keyID: keyID))
+    let bench = try Bench(old)
+    try await bench.verify(try old.token())
+    bench.fetcher.serve(new)
+    try await bench.verify(try new.token(), at: later(seconds: 1))
+    #expect(await bench.refusal(of: try old.token(), at: later(seconds: 2)) == .invalid(why: "BAD_SIGNATURE"))
+    #expect(bench.fetcher.asked.count == 4)
+  }
+
+  @Test func `check 53: bad signatures and unknown keys together are asked about at most once a minute`() async throws {
+    let bench = try Bench()
+    try await bench.verify(try first.token())
+    let forged = try Issuer(key: Keys.otherP256).token()
+    let unknown = try second.token()
+    for (seconds, fetches) in [(1, 4), (2, 4), (60, 4), (61, 6), (62, 6), (121, 8)] as [(Int64, Int)] {
+      for token in seconds % 2 == 0 ? [unknown, forged] : [forged, unknown] {
+        let why = token == forged ? "BAD_SIGNATURE" : "UNKNOWN_KEY"
+        #expect(await bench.refusal(of: token, at: later(seconds: seconds)) == .invalid(why: why))
+      }
+      #expect(bench.fetcher.asked.count == fetches)
+    }
+  }
+
+  @Test func `one refetch is shared by all whose signature is bad, and lets in those whose key was new`() async throws {
+    let (old, new) = (first, Issuer(key: Keys.otherP256))
+    let fetcher = ScriptedFetcher(delay: .milliseconds(50))
+    fetcher.serve(old)
+    let bench = try Bench(old, fetcher)
+    try await bench.verify(try old.token())
+    fetcher.serve(new)
+    let good = try new.token()
+    let forged = try Issuer(key: PrivateKey.generate(.p256)).token()
+    let refusals = await withTaskGroup(of: ProviderRefusal?.self) { group in
+      for token in [[String]](repeating: [good, forged], count: 20).joined() {
+        group.addTask { await bench.refusal(of: token, at: later(seconds: 1)) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(refusals.filter { $0 == nil }.count == 20)
+    #expect(refusals.filter { $0 == .invalid(why: "BAD_SIGNATURE") }.count == 20)
+    #expect(fetcher.asked.count == 4)
+  }
+
   @Test func `check 53: loading keys anew does not count as asking for one`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]))

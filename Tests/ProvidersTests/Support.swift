@@ -15,7 +15,8 @@ func later(seconds: Int64) -> Timestamp { now.adding(millis: seconds * 1000) }
 struct Issuer {
   var issuer = "https://idp.example.com"
   var key = Keys.p256
-  var keyID = "k1"
+  /// nil: neither its keys nor its tokens have one.
+  var keyID: String? = "k1"
   var algorithm = SignatureAlgorithm.es256
 
   var discoveryURL: String { issuer + "/.well-known/openid-configuration" }
@@ -38,7 +39,8 @@ struct Issuer {
   }
 
   func token(_ changes: [String: JSONValue?] = [:], header: [String: JSONValue] = [:]) throws -> String {
-    var fields: [String: JSONValue] = ["alg": .string(algorithm.rawValue), "kid": .string(keyID)]
+    var fields: [String: JSONValue] = ["alg": .string(algorithm.rawValue)]
+    fields["kid"] = keyID.map(JSONValue.string)
     for (name, value) in header { fields[name] = value }
     let head = JSONValue.object(fields.sorted { $0.key < $1.key }.map { JSONMember($0.key, $0.value) })
     let signed = Base64URL.encode(json(head)) + "." + Base64URL.encode(json(claims(changes)))
@@ -66,7 +68,8 @@ struct Issuer {
         [("kty", "EC"), ("crv", "P-384"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
       case .ed25519(let x): [("kty", "OKP"), ("crv", "Ed25519"), ("x", Base64URL.encode(x))]
       }
-    return .object((fields + [("kid", keyID), ("use", "sig")]).map { JSONMember($0.0, .string($0.1)) })
+    let named = fields + [("use", "sig")] + (keyID.map { [("kid", $0)] } ?? [])
+    return .object(named.map { JSONMember($0.0, .string($0.1)) })
   }
 }
 

@@ -8,9 +8,9 @@ import Tokens
 /// Checking a token with a key that is here takes no suspension and one uncontended lock around a copied reference. A
 /// set whose life is over is not used, whether or not a new one can be had: what cannot be had fails closed (check 53).
 final class KeyCache: Sendable {
-  /// A new key must be usable at once, and a caller who makes up key ids must not make us ask without end: this long
-  /// after asking for a key that was not among those at hand, nobody asks for another (check 53).
-  static let unknownKeyRefetchMillis: Int64 = 60_000
+  /// A new key must be usable at once, and a caller who makes up key ids or signatures must not make us ask without
+  /// end: this long after asking for a key that was not among those at hand, nobody asks for another (check 53).
+  static let missingKeyRefetchMillis: Int64 = 60_000
   /// After a failed attempt the next caller is answered at once for this long, instead of waiting out the time limit.
   static let failureRetryMillis: Int64 = 5_000
   /// The keys may have to be loaded first, and one that is newer than those be asked for then.
@@ -27,7 +27,7 @@ final class KeyCache: Sendable {
     let ifMissing: IfMissing
   }
 
-  /// What to do about a key that is not here.
+  /// What to do about a key that is not here, which one that is here under its name does not show.
   enum IfMissing {
     /// The provider may be asked, or is being asked already.
     case fetch
@@ -70,7 +70,7 @@ final class KeyCache: Sendable {
     guard hasKeys else { return state.failure == nil || now >= askedAt.adding(millis: failureRetryMillis) }
     // Asked after the token came, the provider has named every key that can have signed it.
     guard askedAt < now else { return false }
-    return state.refetchedAt.map { now >= $0.adding(millis: unknownKeyRefetchMillis) } ?? true
+    return state.refetchedAt.map { now >= $0.adding(millis: missingKeyRefetchMillis) } ?? true
   }
 
   /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.

@@ -73,13 +73,13 @@ struct OIDCClient: Sendable {
     let token: JWS
     do throws(TokenError) { token = try JWS(text) } catch { throw .invalid(why: "\(error)") }
     let view = keys.view(at: now)
-    guard let keys = view.keys else { return try missing(view.ifMissing) }
+    guard let keys = view.keys else { return try missing(view.ifMissing, .unknownKey) }
     let claims: ProviderClaims
     do throws(TokenRefusal) {
       claims = try rules.verify(token, keys: keys, accessToken: accessToken, code: code, now: now.seconds)
     } catch {
       switch error {
-      case .unknownKey: return try missing(view.ifMissing)
+      case .unknownKey, .badSignature: return try missing(view.ifMissing, error)
       case .expired: throw .expired
       case .nonce: throw .missingOrInvalidNonce
       default: throw .invalid(why: error.rawValue)
@@ -88,11 +88,13 @@ struct OIDCClient: Sendable {
     return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
   }
 
-  private func missing(_ key: KeyCache.IfMissing) throws(ProviderRefusal) -> Verified? {
+  private func missing(
+    _ key: KeyCache.IfMissing, _ refusal: TokenRefusal
+  ) throws(ProviderRefusal) -> Verified? {
     switch key {
     case .fetch: return nil
     case .unavailable(let why): throw .unavailable(why: why)
-    case .refuse: throw .invalid(why: TokenRefusal.unknownKey.rawValue)
+    case .refuse: throw .invalid(why: refusal.rawValue)
     }
   }
 
