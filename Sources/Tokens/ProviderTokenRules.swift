@@ -4,6 +4,8 @@ import Encodings
 /// Which rule an ID token of a provider broke.
 package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case algorithmNotPinned = "ALGORITHM_NOT_PINNED"
+  /// It is a token of another kind.
+  case type = "TYPE"
   /// Fetching the key set anew can help after this one, and after the next: a new key may have the name of the old one,
   /// or none.
   case unknownKey = "UNKNOWN_KEY"
@@ -73,11 +75,16 @@ package struct ProviderTokenRules: Sendable {
     _ token: JWS, keys: JWKSet, accessToken: String?, code: String? = nil, now: Int64
   ) throws(TokenRefusal) -> ProviderClaims {
     guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
+    guard ProviderTokenRules.mayBeIDToken(type: token.type) else { throw .type }
     guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
     guard token.isSigned(by: key) else { throw .badSignature }
     guard let claims = try? token.claims() else { throw .malformedClaims }
     return try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
   }
+
+  /// RFC 8725, 3.11: who signs access tokens, logout tokens and events with the same keys says so in their type. ID
+  /// tokens have `JWT`, none, or whatever their provider thought of.
+  private static func mayBeIDToken(type: String?) -> Bool { type?.lowercased().hasSuffix("+jwt") != true }
 
   func check(
     _ claims: JSONValue, signedWith algorithm: SignatureAlgorithm, accessToken: String?, code: String? = nil,
@@ -86,6 +93,8 @@ package struct ProviderTokenRules: Sendable {
     let issuer = try checkIssuer(claims)
     let audiences = try checkAudience(claims)
     let (issuedAt, expiresAt) = try checkTimes(claims, now: now)
+    // Logout tokens and other events need not have a type of their own (Back-Channel Logout 1.0, 2.4; RFC 8417, 2.2).
+    guard claims["events"] == nil else { throw .type }
     // OpenID Connect Core 2: at most 255 characters; an empty one would be everybody's identity.
     guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else { throw .subject }
     guard claims["nonce"] == nil || claims["nonce"]?.string != nil else { throw .nonce }

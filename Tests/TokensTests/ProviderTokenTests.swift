@@ -204,4 +204,27 @@ struct ProviderTokenTests {
       try verify(["iss": #""https://issuer.example/a/v2""#, "tid": #""a""#])
     }
   }
+
+  @Test(arguments: [
+    "at+jwt", "application/at+jwt", "AT+JWT", "Application/At+Jwt", "logout+jwt", "secevent+jwt", "dpop+jwt",
+    "token-introspection+jwt", "oauth-authz-req+jwt", "+jwt",
+  ])
+  func `A token that says it is of another kind is refused (RFC 8725 3.11)`(type: String) throws {
+    let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
+    #expect(throws: TokenRefusal.type) {
+      try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now)
+    }
+  }
+
+  @Test(arguments: ["JWT", "jwt", "application/jwt", "JWS", "id_token", "", "at+jwt2", "jwt+at"])
+  func `A token of no kind in particular is accepted`(type: String) throws {
+    let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
+    #expect(try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now).subject == "subject-1")
+  }
+
+  @Test func `A logout token, or another event, is refused also where its header does not say what it is`() throws {
+    for events in [#"{"http://schemas.openid.net/event/backchannel-logout":{}}"#, "{}", #""{}""#] {
+      #expect(try refusal(["events": events]) == .type)
+    }
+  }
 }
