@@ -17,39 +17,39 @@ package struct JWKSet: Sendable {
   package static let byteCountMax = 262_144
   package static let keyCountMax = 64
 
-  private struct Entry {
+  package struct Key: Sendable {
     let keyID: String?
     let algorithms: [SignatureAlgorithm]
-    let key: PublicKey
+    package let publicKey: PublicKey
+    /// Whose tokens it signs, with the placeholder where it is any tenant's (Microsoft).
+    let issuer: String?
   }
 
-  private let entries: [Entry]
+  private let keys: [Key]
 
-  package var isEmpty: Bool { entries.isEmpty }
+  package var isEmpty: Bool { keys.isEmpty }
 
   package static func parse(_ body: [UInt8]) throws(KeySetError) -> JWKSet {
     guard body.count <= byteCountMax else { throw .tooLarge }
     guard let document = try? JSONValue.parse(body, byteCountMax: byteCountMax), let keys = document["keys"]?.array
     else { throw .notAKeySet }
     guard keys.count <= keyCountMax else { throw .tooManyKeys }
-    var entries: [Entry] = []
+    var usable: [Key] = []
     for jwk in keys {
-      guard let entry = try entry(jwk) else { continue }
-      if let keyID = entry.keyID, entries.contains(where: { $0.keyID == keyID }) { throw .duplicateKeyID(keyID) }
-      entries.append(entry)
+      guard let key = try key(jwk) else { continue }
+      if let keyID = key.keyID, usable.contains(where: { $0.keyID == keyID }) { throw .duplicateKeyID(keyID) }
+      usable.append(key)
     }
-    return JWKSet(entries: entries)
+    return JWKSet(keys: usable)
   }
 
   /// The one key that may check this signature. A key's own `alg` must agree. Without a `kid` there must be no choice.
-  package func key(keyID: String?, algorithm: SignatureAlgorithm) -> PublicKey? {
-    let fitting = entries.filter { entry in
-      entry.algorithms.contains(algorithm) && (keyID == nil || entry.keyID == keyID)
-    }
-    return fitting.count == 1 ? fitting[0].key : nil
+  package func key(keyID: String?, algorithm: SignatureAlgorithm) -> Key? {
+    let fitting = keys.filter { key in key.algorithms.contains(algorithm) && (keyID == nil || key.keyID == keyID) }
+    return fitting.count == 1 ? fitting[0] : nil
   }
 
-  private static func entry(_ jwk: JSONValue) throws(KeySetError) -> Entry? {
+  private static func key(_ jwk: JSONValue) throws(KeySetError) -> Key? {
     guard jwk.members != nil, let type = jwk["kty"]?.string else { throw .notAKeySet }
     guard jwk["use"] == nil || jwk["use"]?.string == "sig",
       jwk["key_ops"] == nil || jwk["key_ops"]?.strings?.contains("verify") == true
@@ -68,7 +68,8 @@ package struct JWKSet: Sendable {
     do throws(CryptoError) {
       let key = try PublicKey(components)
       let algorithms = key.kind.algorithms.filter { algorithm == nil || algorithm == $0 }
-      return algorithms.isEmpty ? nil : Entry(keyID: jwk["kid"]?.string, algorithms: algorithms, key: key)
+      guard !algorithms.isEmpty else { return nil }
+      return Key(keyID: jwk["kid"]?.string, algorithms: algorithms, publicKey: key, issuer: jwk["issuer"]?.string)
     } catch {
       guard case .unusableKey(let defect) = error else { throw .unusableKey(.malformed) }
       throw .unusableKey(defect)

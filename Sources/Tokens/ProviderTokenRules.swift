@@ -12,6 +12,8 @@ package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case badSignature = "BAD_SIGNATURE"
   case malformedClaims = "MALFORMED_CLAIMS"
   case issuer = "ISSUER"
+  /// Its key signs the tokens of another issuer.
+  case keyIssuer = "KEY_ISSUER"
   case audience = "AUDIENCE"
   case untrustedAudience = "UNTRUSTED_AUDIENCE"
   case authorizedParty = "AUTHORIZED_PARTY"
@@ -77,14 +79,28 @@ package struct ProviderTokenRules: Sendable {
     guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
     guard ProviderTokenRules.mayBeIDToken(type: token.type) else { throw .type }
     guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
-    guard token.isSigned(by: key) else { throw .badSignature }
+    guard token.isSigned(by: key.publicKey) else { throw .badSignature }
     guard let claims = try? token.claims() else { throw .malformedClaims }
-    return try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
+    let checked = try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
+    guard speaks(key, for: checked) else { throw .keyIssuer }
+    return checked
   }
 
   /// RFC 8725, 3.11: who signs access tokens, logout tokens and events with the same keys says so in their type. ID
   /// tokens have `JWT`, none, or whatever their provider thought of.
   private static func mayBeIDToken(type: String?) -> Bool { type?.lowercased().hasSuffix("+jwt") != true }
+
+  /// A provider of many tenants has keys that are for the tokens of some only. Elsewhere the member means nothing
+  /// (RFC 7517, 4).
+  private func speaks(_ key: JWKSet.Key, for claims: ProviderClaims) -> Bool {
+    guard tenantClaim != nil, let issuer = key.issuer else { return true }
+    return identical(filled(issuer, claims.all), claims.issuer)
+  }
+
+  private func filled(_ issuer: String, _ claims: JSONValue) -> String {
+    guard let tenantClaim, let tenant = claims[tenantClaim]?.string else { return issuer }
+    return issuer.replacing(ProviderTokenRules.tenantPlaceholder, with: tenant)
+  }
 
   func check(
     _ claims: JSONValue, signedWith algorithm: SignatureAlgorithm, accessToken: String?, code: String? = nil,
@@ -109,11 +125,7 @@ package struct ProviderTokenRules: Sendable {
 
   private func checkIssuer(_ claims: JSONValue) throws(TokenRefusal) -> String {
     guard let issuer = claims["iss"]?.string else { throw .issuer }
-    let tenant = tenantClaim.flatMap { claims[$0]?.string }
-    let isOne = issuers.contains { expected in
-      identical(tenant.map { expected.replacing(ProviderTokenRules.tenantPlaceholder, with: $0) } ?? expected, issuer)
-    }
-    guard isOne else { throw .issuer }
+    guard issuers.contains(where: { identical(filled($0, claims), issuer) }) else { throw .issuer }
     return issuer
   }
 

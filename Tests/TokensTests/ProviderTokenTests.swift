@@ -205,6 +205,29 @@ struct ProviderTokenTests {
     }
   }
 
+  @Test func `A key that is some tenants' signs the tokens of no other`() throws {
+    let tenants = ProviderTokenRules(
+      issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
+    func refusal(_ rules: ProviderTokenRules, issuer: String, ofKey member: String) throws -> TokenRefusal? {
+      let token = try JWS(signer.token(claims(["iss": #""\#(issuer)""#, "tid": #""a""#])))
+      do {
+        _ = try rules.verify(token, keys: keySet(signer.jwk(member)), accessToken: nil, now: now)
+        return nil
+      } catch { return error as? TokenRefusal }
+    }
+    let own = "https://issuer.example/a/v2"
+    for issuer in [own, "https://issuer.example/{tenantid}/v2"] {
+      #expect(try refusal(tenants, issuer: own, ofKey: #","issuer":"\#(issuer)""#) == nil)
+    }
+    #expect(try refusal(tenants, issuer: own, ofKey: "") == nil)
+    #expect(try refusal(tenants, issuer: own, ofKey: #","issuer":null"#) == nil)
+    for issuer in [own + "/", "https://issuer.example/b/v2", "https://other.example/{tenantid}/v2", ""] {
+      #expect(try refusal(tenants, issuer: own, ofKey: #","issuer":"\#(issuer)""#) == .keyIssuer)
+    }
+    // With a provider that has no tenants it is a member that nobody knows.
+    #expect(try refusal(rules, issuer: "issuer.example", ofKey: #","issuer":"https://other.example""#) == nil)
+  }
+
   @Test(arguments: [
     "at+jwt", "application/at+jwt", "AT+JWT", "Application/At+Jwt", "logout+jwt", "secevent+jwt", "dpop+jwt",
     "token-introspection+jwt", "oauth-authz-req+jwt", "+jwt",
