@@ -15,6 +15,12 @@ package enum JSONValue: Equatable, Sendable {
     return members.first { $0.name == name }?.value
   }
 
+  /// A member that may be left out, which null says as well.
+  package func optional(_ name: String) -> JSONValue? {
+    let value = self[name]
+    return value == .null ? nil : value
+  }
+
   package var string: String? {
     guard case .string(let value) = self else { return nil }
     return value

@@ -51,11 +51,11 @@ package struct JWKSet: Sendable {
 
   private static func key(_ jwk: JSONValue) throws(KeySetError) -> Key? {
     guard jwk.members != nil, let type = jwk["kty"]?.string else { throw .notAKeySet }
-    guard jwk["use"] == nil || jwk["use"]?.string == "sig",
-      jwk["key_ops"] == nil || jwk["key_ops"]?.strings?.contains("verify") == true
+    let (use, operations, keyID) = (jwk.optional("use"), jwk.optional("key_ops"), jwk.optional("kid"))
+    guard use == nil || use?.string == "sig", operations == nil || operations?.strings?.contains("verify") == true
     else { return nil }
-    guard jwk["kid"] == nil || jwk["kid"]?.string != nil else { throw .notAKeySet }
-    let algorithm = jwk["alg"].map { SignatureAlgorithm(rawValue: $0.string ?? "") }
+    guard keyID == nil || keyID?.string != nil else { throw .notAKeySet }
+    let algorithm = jwk.optional("alg").map { SignatureAlgorithm(rawValue: $0.string ?? "") }
     if case .some(.none) = algorithm { return nil }
     let components: PublicKeyComponents
     switch (type, jwk["crv"]?.string) {
@@ -69,7 +69,7 @@ package struct JWKSet: Sendable {
       let key = try PublicKey(components)
       let algorithms = key.kind.algorithms.filter { algorithm == nil || algorithm == $0 }
       guard !algorithms.isEmpty else { return nil }
-      return Key(keyID: jwk["kid"]?.string, algorithms: algorithms, publicKey: key, issuer: jwk["issuer"]?.string)
+      return Key(keyID: keyID?.string, algorithms: algorithms, publicKey: key, issuer: jwk["issuer"]?.string)
     } catch {
       guard case .unusableKey(let defect) = error else { throw .unusableKey(.malformed) }
       throw .unusableKey(defect)

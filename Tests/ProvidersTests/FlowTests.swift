@@ -283,6 +283,13 @@ struct FlowTests {
     } throws: { ($0 as? ProviderRefusal)?.name == "unavailable" }
   }
 
+  @Test func `metadata whose userinfo endpoint is null names none, and that is no fault`() async throws {
+    let bench = try FlowBench(metadata: ["userinfo_endpoint": .null])
+    try bench.redeems(bench.claims(["name": nil]))
+    #expect(try await bench.finish().assertion.displayName == "")
+    #expect(!bench.fetcher.asked.contains(bench.profileURL))
+  }
+
   @Test func `metadata without endpoints starts nothing, configured ones do`() async throws {
     let issuer = Issuer()
     var settings = issuer.settings

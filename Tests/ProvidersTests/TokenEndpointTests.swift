@@ -125,6 +125,12 @@ struct TokenEndpointTests {
     #expect(((try? TokenAnswer.read(status: 200, body)) != nil) == isTaken)
   }
 
+  @Test func `an access token without a type, or of type null, is taken for a bearer token`() throws {
+    for body in [#"{"access_token":"a"}"#, #"{"access_token":"a","token_type":null}"#] {
+      #expect(try TokenAnswer.read(status: 200, Array(body.utf8)).own.accessToken == "a")
+    }
+  }
+
   @Test func `a provider that separates scopes with commas is understood`() throws {
     let body = Array(#"{"access_token":"a","scope":"read:user,user:email"}"#.utf8)
     let comma: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: " ")]

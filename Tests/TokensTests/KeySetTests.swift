@@ -37,6 +37,13 @@ struct KeySetTests {
     #expect(set.key(keyID: "oaep", algorithm: .rs256) == nil)
   }
 
+  @Test func `What a key may have and is null, it does not have`() throws {
+    let unnamed = try Signer().jwk().replacing(#""kid":"k1""#, with: #""kid":null"#)
+    let members = #","use":null,"key_ops":null,"alg":null,"issuer":null"#
+    let set = try keySet(unnamed, Signer(.rsa, .rs256, keyID: "r").jwk(members))
+    #expect(set.key(keyID: nil, algorithm: .es256) != nil && set.key(keyID: "r", algorithm: .ps256) != nil)
+  }
+
   @Test func `A set without usable keys is empty and verifies nothing`() throws {
     #expect(try keySet().isEmpty)
     #expect(try keySet(#"{"kty":"oct","k":"AA"}"#).isEmpty)

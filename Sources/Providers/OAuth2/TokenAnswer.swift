@@ -20,7 +20,7 @@ package struct TokenAnswer: Equatable, Sendable {
       document.members != nil
     else { throw .unavailable(why: "the token endpoint answers with status \(status), or with no JSON object") }
     // Also in a reply of status 200 (GitHub).
-    if let error = document["error"], error != .null {
+    if let error = document.optional("error") {
       throw vendors.refusal(document) ?? TokenEndpointError.refusal(error, document["error_description"]?.string)
     }
     guard status == 200 else { throw .unavailable(why: "the token endpoint answers with status \(status)") }
@@ -30,7 +30,7 @@ package struct TokenAnswer: Equatable, Sendable {
   private init(_ document: JSONValue, _ scopeSeparators: Set<UInt8>) throws(ProviderRefusal) {
     self.document = document
     // Absent with some providers; any other type needs a proof at each use that nobody here could give (RFC 6749, 7.1).
-    if let type = document["token_type"] {
+    if let type = document.optional("token_type") {
       guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }
     }
     guard let accessToken = document["access_token"]?.string, TokenAnswer.isToken(accessToken) else {
@@ -46,7 +46,7 @@ package struct TokenAnswer: Equatable, Sendable {
   private static func token(
     _ document: JSONValue, _ name: String, bytesMax: Int
   ) throws(ProviderRefusal) -> String {
-    guard let value = document[name], value != .null, value.string != "" else { return "" }
+    guard let value = document.optional(name), value.string != "" else { return "" }
     guard let text = value.string, isToken(text, bytesMax: bytesMax) else {
       throw .unavailable(why: "the token endpoint answers with a broken \(name)")
     }

@@ -31,7 +31,7 @@ struct ProviderMetadata: Hashable, Sendable {
   }
 
   private static func url(_ metadata: JSONValue, _ name: String) throws(Defect) -> String {
-    guard let value = metadata[name] else { return "" }
+    guard let value = metadata.optional(name) else { return "" }
     guard let url = value.string, url.hasPrefix("https://"),
       url.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") })
     else { throw Defect(why: "names no https \(name)") }
