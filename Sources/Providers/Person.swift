@@ -39,20 +39,15 @@ enum Person {
   }
 
   /// - Parameters:
-  ///   - documents: What the provider said, the most trustworthy first. An address and the word that it was checked are
-  ///     of one document, or the one would vouch for the other's.
+  ///   - documents: What the provider said, the most trustworthy first.
   ///   - profile: The document that the account keeps.
   static func assertion(
     _ subject: String, of settings: ProviderSettings, documents: [JSONValue], profile: [UInt8]
   ) -> Assertion {
     let names = settings.claims
-    func first(_ name: String) -> JSONValue? {
-      documents.lazy.compactMap { $0.member(at: name) }.first { $0 != .null && $0 != .string("") }
-    }
+    func first(_ name: String) -> JSONValue? { documents.lazy.compactMap { $0.given(at: name) }.first }
     var assertion = Assertion(identity: IdentityKey(providerID: settings.id, subject: subject))
-    if let document = documents.first(where: { $0.member(at: names.email)?.string.map { !$0.isEmpty } ?? false }),
-      let email = email(document.member(at: names.email))
-    {
+    if let document = documentOfEmail(documents, of: settings), let email = email(document.member(at: names.email)) {
       assertion.email = email
       assertion.tier = settings.emailTrust.tier(
         of: email, EmailEvidence(document, names, takesText: settings.takesTextAsVerified))
@@ -62,6 +57,25 @@ enum Person {
     assertion.username = text(first(names.username))
     assertion.profileJSON = self.profile(profile)
     return assertion
+  }
+}
+
+extension Person {
+  /// Whether an ID token says all that matters about its person, so that userinfo could add nothing.
+  static func isComplete(_ claims: JSONValue, of settings: ProviderSettings) -> Bool {
+    let names = settings.claims
+    let needed = [names.email, names.name] + (settings.emailTrust.needsWord ? [names.emailVerified] : [])
+    return needed.allSatisfy { claims.given(at: $0) != nil }
+  }
+
+  /// An address and the word that it was checked are of one document, or the one would vouch for the other's. Where
+  /// that word counts, a document that has none stands behind one that has, unless userinfo is believed first: what it
+  /// does not say there is not so.
+  private static func documentOfEmail(_ documents: [JSONValue], of settings: ProviderSettings) -> JSONValue? {
+    let names = settings.claims
+    let withEmail = documents.filter { $0.given(at: names.email)?.string != nil }
+    guard settings.emailTrust.needsWord, !settings.profileGoesFirst else { return withEmail.first }
+    return withEmail.first { $0.given(at: names.emailVerified) != nil } ?? withEmail.first
   }
 }
 
@@ -83,5 +97,11 @@ extension JSONValue {
     guard path.utf8.contains(UInt8(ascii: ".")) else { return nil }
     return path.split(separator: ".", omittingEmptySubsequences: false)
       .reduce(Optional(self)) { value, name in value?[String(name)] }
+  }
+
+  /// The same, where it says something, as null and the empty text do not.
+  func given(at path: String) -> JSONValue? {
+    guard let value = member(at: path), value != .null, value != .string("") else { return nil }
+    return value
   }
 }

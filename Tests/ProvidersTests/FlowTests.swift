@@ -216,59 +216,6 @@ struct FlowTests {
     #expect(verified.assertion.identity.subject == "person-1")
   }
 
-  // MARK: The profile beside it
-
-  @Test(arguments: ["email", "name"])
-  func `what the ID token lacks is asked of userinfo, with its access token`(missing: String) async throws {
-    let bench = try FlowBench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
-    try bench.redeems(bench.claims([missing: nil]))
-    bench.answers(
-      bench.profileURL,
-      [
-        "sub": .string("person-1"), "email": .string("bob@corp.com"), "email_verified": .bool(true),
-        "name": .string("Bob"),
-      ])
-    let assertion = try await bench.finish().assertion
-    #expect(assertion.email == (missing == "email" ? "bob@corp.com" : "ann@corp.com"))
-    #expect(assertion.displayName == (missing == "name" ? "Bob" : "Ann Example"))
-    #expect(assertion.profileJSON.contains("bob@corp.com"))
-    let request = try #require(bench.fetcher.requests.last)
-    #expect(request.fields.contains(.init("authorization", "Bearer access-1")) && request.body == nil)
-  }
-
-  @Test func `one document never vouches for the address in another`() async throws {
-    let bench = try FlowBench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
-    try bench.redeems(bench.claims(["email": nil, "email_verified": .bool(true)]))
-    bench.answers(bench.profileURL, ["sub": .string("person-1"), "email": .string("bob@corp.com")])
-    let assertion = try await bench.finish().assertion
-    #expect(assertion.email == "bob@corp.com" && assertion.tier == .unverified)
-  }
-
-  @Test(arguments: [.string("person-2"), .string("Person-1"), .int(1), nil] as [JSONValue?])
-  func `check 51: userinfo of another subject is refused`(subject: JSONValue?) async throws {
-    let bench = try FlowBench { $0.profileUse = .always }
-    try bench.redeems(bench.claims())
-    bench.answers(bench.profileURL, subject.map { ["sub": $0] } ?? [:])
-    #expect(await bench.refusal() == .invalid(why: "the profile is of another subject"))
-  }
-
-  @Test(arguments: [
-    (401, "invalid"), (403, "invalid"), (404, "unavailable"), (500, "unavailable"), (200, "unavailable"),
-  ])
-  func `check 68: userinfo that cannot be had ends no flow`(status: Int, name: String) async throws {
-    let bench = try FlowBench { $0.profileUse = .always }
-    try bench.redeems(bench.claims())
-    bench.answers(bench.profileURL, text: "<html>", status: status)
-    #expect(await bench.refusal()?.name == name)
-  }
-
-  @Test func `userinfo is never asked where configuration says so`() async throws {
-    let bench = try FlowBench { $0.profileUse = .never }
-    try bench.redeems(bench.claims(["email": nil, "name": nil]))
-    #expect(try await bench.finish().assertion.email == nil)
-    #expect(!bench.fetcher.asked.contains(bench.profileURL))
-  }
-
   // MARK: The provider's metadata
 
   @Test(arguments: [

@@ -12,6 +12,15 @@ package enum EmailTrust: Hashable, Sendable {
   /// The configured tier, and authoritative for the domains named. Where some are named, no other one is authoritative.
   case asserted(TrustTier, authoritativeDomains: Set<String>)
 
+  /// Whether anything hangs on the provider's own word that it checked an address.
+  var needsWord: Bool {
+    switch self {
+    case .google: true
+    case .microsoft: false
+    case .asserted(let tier, let domains): tier > .unverified || !domains.isEmpty
+    }
+  }
+
   /// `email` is normalised. Without the provider's own word that it checked the address, nothing raises the tier.
   func tier(of email: String, _ evidence: EmailEvidence) -> TrustTier {
     guard let at = email.utf8.lastIndex(of: UInt8(ascii: "@")) else { return .unverified }

@@ -125,11 +125,13 @@ extension OIDCClient {
   private func profile(
     of verified: Verified, from url: String, _ accessToken: String, _ flow: CodeFlow
   ) async throws -> Document? {
-    let claims = verified.claims.all
-    let isComplete = claims.member(at: settings.claims.email) != nil && claims.member(at: settings.claims.name) != nil
-    guard !url.isEmpty, settings.profileUse == .always || (settings.profileUse == .missing && !isComplete) else {
-      return nil
-    }
+    let isAsked =
+      switch settings.profileUse {
+      case .always: true
+      case .missing: !Person.isComplete(verified.claims.all, of: settings)
+      case .never: false
+      }
+    guard isAsked, !url.isEmpty else { return nil }
     let profile = try await flow.calls.document(url, accessToken: accessToken)
     guard let subject = profile.value["sub"]?.string, subject.utf8.elementsEqual(verified.claims.subject.utf8) else {
       throw ProviderRefusal.invalid(why: "the profile is of another subject")

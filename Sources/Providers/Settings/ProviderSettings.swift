@@ -31,7 +31,7 @@ package struct ProviderSettings: Sendable {
 
   /// When the provider is asked about the person beside what its ID token says (OpenID Connect Core 5.3).
   package enum ProfileUse: String, Hashable, Sendable, CaseIterable {
-    /// At the end of a flow whose ID token has no address or no name.
+    /// At the end of a flow whose ID token has no address, no name, or, where that counts, no word on the address.
     case missing
     case always
     case never
