@@ -32,7 +32,7 @@ enum Person {
   /// A text or a whole number. OpenID Connect Core 2: ASCII, at most 255 characters; subjects that Unicode calls
   /// equivalent would be one text and two rows, and an empty one would be everybody's.
   static func subject(_ claim: JSONValue?) throws(ProviderRefusal) -> String {
-    guard let subject = claim?.string ?? claim?.int.map(String.init), subjectBytes.contains(subject.utf8.count),
+    guard let subject = claim?.idText, subjectBytes.contains(subject.utf8.count),
       subject.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
     else { throw .invalid(why: TokenRefusal.subject.rawValue) }
     return subject
@@ -104,4 +104,7 @@ extension JSONValue {
     guard let value = member(at: path), value != .null, value != .string("") else { return nil }
     return value
   }
+
+  /// An id, which some write as a number.
+  var idText: String? { string ?? int.map { String($0) } }
 }

@@ -122,6 +122,14 @@ struct FacebookTests {
     #expect(try await facebook.verify("EAAB2").assertion.identity.subject == "10215241773831025")
   }
 
+  @Test func `the person's id may be a number too, and is compared as a text`() async throws {
+    let facebook = try facebook()
+    facebook.script.answer(checkURL, FacebookTests.inspected(["user_id": .int(10_215_241_773_831_025)]))
+    #expect(try await facebook.verify("EAAB2").assertion.identity.subject == "10215241773831025")
+    facebook.script.answer(checkURL, FacebookTests.inspected(["user_id": .int(10_215_241_773_831_024)]))
+    #expect(await refusal { try await facebook.verify("EAAB2") }.isInvalid)
+  }
+
   @Test(arguments: ["{\"id\":\"1\"}", "{\"id\":\"10215241773831024\"}"])
   func `check 47: a profile of another person than the token's is refused`(profile: String) async throws {
     let facebook = try facebook()
@@ -132,7 +140,7 @@ struct FacebookTests {
 
   @Test(arguments: [
     ("is_valid", .bool(false)), ("is_valid", .string("true")), ("is_valid", nil), ("type", .string("PAGE")),
-    ("type", .string("APP")), ("type", nil), ("user_id", nil), ("user_id", .string("")), ("user_id", .int(1)),
+    ("type", .string("APP")), ("type", nil), ("user_id", nil), ("user_id", .string("")), ("user_id", .int(-1)),
   ] as [(String, JSONValue?)])
   func `check 47: a token that Facebook does not call a good one of a person is refused`(
     name: String, value: JSONValue?

@@ -65,8 +65,7 @@ struct FacebookGraph: Sendable {
     _ document: JSONValue, applicationID: String, at now: Timestamp
   ) throws(ProviderRefusal) -> Inspected {
     guard let data = document["data"] else { throw .unavailable(why: "debug_token: no data") }
-    let named = data["app_id"]?.string ?? data["app_id"]?.int.map { String($0) }
-    guard let issuedTo = named, issuedTo.utf8.elementsEqual(applicationID.utf8) else {
+    guard let issuedTo = data["app_id"]?.idText, issuedTo.utf8.elementsEqual(applicationID.utf8) else {
       throw .invalid(why: "Facebook issued the token to another application")
     }
     let expiresAt = try moment(data["expires_at"])
@@ -75,7 +74,7 @@ struct FacebookGraph: Sendable {
     }
     guard data["is_valid"]?.bool == true else { throw .invalid(why: "debug_token: not valid") }
     guard data["type"]?.string == "USER" else { throw .invalid(why: "debug_token: not the token of a person") }
-    guard let subject = data["user_id"]?.string, Decimal.isID(subject) else {
+    guard let subject = data["user_id"]?.idText, Decimal.isID(subject) else {
       throw .invalid(why: "debug_token: no user_id")
     }
     let scopes = data["scopes"]?.strings ?? []
