@@ -9,13 +9,13 @@ package enum Write: Hashable, Sendable {
   /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`.
   case insertAccount(AccountRecord)
   /// Stores the record as version + 1 where the stored version still is `record.version`, else `.stale`. Unique keys as
-  /// above.
+  /// above. `lastSignInAt` only ever moves on: a touch, which raises no version, may have come in between.
   case updateAccount(AccountRecord)
   /// Raises the version, else `.stale`: guards a change of what hangs on the account, such as its identities.
   case guardAccount(id: String, version: Int64)
-  /// Notes a sign-in without raising the version, so that parallel sign-ins of one person do not collide. `.stale`
-  /// where the version is another by now, so that no session is opened by a password, an identity or an account that
-  /// was changed, unlinked or disabled since it was looked at.
+  /// Notes a sign-in, unless a later one is noted, without raising the version, so that parallel sign-ins of one person
+  /// do not collide. `.stale` where the version is another by now, so that no session is opened by a password, an
+  /// identity or an account that was changed, unlinked or disabled since it was looked at.
   case touchAccount(id: String, version: Int64, lastSignInAt: Timestamp)
   /// Raises nothing. `.stale` where the version is another: no answer shows an account as it was before a change that
   /// had ended when this one is carried out.

@@ -109,13 +109,16 @@ extension Statement {
       email_source = $6, phone_number = $7, display_name = $8, photo_url = $9, custom_claims = $10,
       password_hash = $11, password_set_at = $12, email_link = $13, custom_token = $14, anonymous = $15,
       disabled = $16, made_by_administrator = $17, tokens_valid_after = $18, created_at = $19,
-      last_sign_in_at = $20, email_proved_at = $21, phone_number_set_at = $22
+      last_sign_in_at = greatest(last_sign_in_at, $20), email_proved_at = $21, phone_number_set_at = $22
     WHERE id = $1 AND version = $2 RETURNING 1
     """)
   static let guardAccount = guarding(
     "guard_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
   static let touchAccount = guarding(
-    "touch_account", "UPDATE accounts SET last_sign_in_at = $3 WHERE id = $1 AND version = $2 RETURNING 1")
+    "touch_account",
+    """
+    UPDATE accounts SET last_sign_in_at = greatest(last_sign_in_at, $3) WHERE id = $1 AND version = $2 RETURNING 1
+    """)
   static let confirmAccount = guarding(
     "confirm_account", "SELECT 1 FROM accounts WHERE id = $1 AND version = $2 FOR SHARE")
   static let holdEmail = Statement(

@@ -21,11 +21,13 @@ extension Writer {
   func update(_ account: AccountRecord) throws(Failure) -> Bool {
     let statement = try connection.statement(
       """
-      UPDATE accounts SET email = ?, email_proof = ?, email_proof_provider_id = ?, email_source = ?, phone_number = ?,
-        display_name = ?, photo_url = ?, custom_claims = ?, password_hash = ?, password_set_at = ?, email_link = ?,
-        custom_token = ?, anonymous = ?, disabled = ?, made_by_administrator = ?, tokens_valid_after = ?,
-        created_at = ?, last_sign_in_at = ?, email_proved_at = ?, phone_number_set_at = ?, version = version + 1
-      WHERE id = ? AND version = ?
+      UPDATE accounts SET email = ?1, email_proof = ?2, email_proof_provider_id = ?3, email_source = ?4,
+        phone_number = ?5, display_name = ?6, photo_url = ?7, custom_claims = ?8, password_hash = ?9,
+        password_set_at = ?10, email_link = ?11, custom_token = ?12, anonymous = ?13, disabled = ?14,
+        made_by_administrator = ?15, tokens_valid_after = ?16, created_at = ?17,
+        last_sign_in_at = coalesce(max(last_sign_in_at, ?18), last_sign_in_at, ?18), email_proved_at = ?19,
+        phone_number_set_at = ?20, version = version + 1
+      WHERE id = ?21 AND version = ?22
       """)
     return try bind(account, to: statement).runHitsRow()
   }
@@ -45,8 +47,9 @@ extension Writer {
   }
 
   func touch(_ id: String, _ version: Int64, _ at: Timestamp) throws(Failure) -> Bool {
-    try connection.statement("UPDATE accounts SET last_sign_in_at = ? WHERE id = ? AND version = ?")
-      .bind(at).bind(id).bind(version).runHitsRow()
+    try connection.statement(
+      "UPDATE accounts SET last_sign_in_at = coalesce(max(last_sign_in_at, ?1), ?1) WHERE id = ?2 AND version = ?3"
+    ).bind(at).bind(id).bind(version).runHitsRow()
   }
 
   func has(_ id: String, _ version: Int64) throws(Failure) -> Bool {

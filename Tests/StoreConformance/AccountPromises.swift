@@ -96,6 +96,30 @@ extension Promise {
       try bench.equal(account.lastSignInAt, Bench.noon)
       try bench.equal(account.version, 1)
     },
+    Promise("the last sign-in never moves back, by a touch or by an update, and an update that knows none keeps it") {
+      bench in
+      func lastSignIn() async throws -> Timestamp? {
+        let state = try await bench.loadAccount("ann")
+        return state?.account.lastSignInAt
+      }
+      let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
+      var account = bench.account("ann")
+      try await bench.prepare(.insertAccount(account))
+      try await bench.prepare(.updateAccount(account))
+      try bench.equal(try await lastSignIn(), nil)
+      try await bench.prepare(.touchAccount(id: "ann", version: 2, lastSignInAt: later))
+      try await bench.prepare(.touchAccount(id: "ann", version: 2, lastSignInAt: noon))
+      try bench.equal(try await lastSignIn(), later)
+      account.version = 2
+      try await bench.prepare(.updateAccount(account))
+      try bench.equal(try await lastSignIn(), later)
+      (account.version, account.lastSignInAt) = (3, noon)
+      try await bench.prepare(.updateAccount(account))
+      try bench.equal(try await lastSignIn(), later)
+      (account.version, account.lastSignInAt) = (4, later.adding(millis: 1))
+      try await bench.prepare(.updateAccount(account))
+      try bench.equal(try await lastSignIn(), later.adding(millis: 1))
+    },
     Promise("a touch of an account that has changed or is gone is stale") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       try await bench.prepare(.guardAccount(id: "ann", version: 1))

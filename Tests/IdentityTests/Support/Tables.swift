@@ -164,14 +164,17 @@ extension Tables {
     case .updateAccount(let record):
       guard accounts[record.id]?.version == record.version else { return .stale }
       if let taken = takenKey(of: record) { return .conflict(taken) }
+      let signedInAt = [accounts[record.id]?.lastSignInAt, record.lastSignInAt].compactMap { $0 }.max()
       accounts[record.id] = record
+      accounts[record.id]?.lastSignInAt = signedInAt
       accounts[record.id]?.version += 1
     case .guardAccount(let id, let version):
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.version += 1
     case .touchAccount(let id, let version, let lastSignInAt):
       guard accounts[id]?.version == version else { return .stale }
-      accounts[id]?.lastSignInAt = lastSignInAt
+      let last = accounts[id]?.lastSignInAt ?? lastSignInAt
+      accounts[id]?.lastSignInAt = max(last, lastSignInAt)
     case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
     case .guardFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
     default: return nil
