@@ -94,5 +94,5 @@ extension Statement {
     SELECT count(*) FROM placed
     """)
 
-  static let ofEvents = [lockPosition, placeEvents, insertFence, isFence]
+  static let ofEvents = [lockPosition, placeEvents, insertFence]
 }

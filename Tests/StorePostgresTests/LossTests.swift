@@ -40,6 +40,8 @@ import Testing
         outcome = Task { [version] in try await store.commit(.guardAccount(id: "ann", version: version)) }
       }
       try place.terminate("wait_event = 'SyncRep'")
+      // Whoever finds the change out waits for the standby as well: until then it may be lost with this server.
+      #expect(await place.hasWaitingCommit())
       try place.setStandby("")
       #expect(try await outcome.value == .committed)
     } catch {
@@ -112,7 +114,7 @@ extension Place {
     let session = try MadeConnection.connect(Options(conninfo: Place.server))
     defer { session.abandon() }
     try session.execute(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition)")
+      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition)")
   }
 
   func waitForLock() async throws {
@@ -123,7 +125,7 @@ extension Place {
   /// Looks for so long that a commit would else be through.
   func hasWaitingCommit() async -> Bool {
     let query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '\(name)' AND wait_event = 'SyncRep'"
-    return (try? await Place.wait(until: query, times: 30)) != nil
+    return (try? await Place.wait(until: query, times: 50)) != nil
   }
 
   func allowConnections(_ areAllowed: Bool) throws {
