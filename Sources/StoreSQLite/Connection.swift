@@ -7,6 +7,7 @@ import Store
   private var isOpen = true
   /// Statements by the address of their literal: each is prepared at its first use and kept.
   private var statements: [UInt: Statement] = [:]
+  private let busyMillis: Int32
   private var patience: Patience?
   /// Pages in the WAL after the last commit, told by SQLite.
   @safe private let walPageCount = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
@@ -20,6 +21,7 @@ import Store
 
   private init(path: String, flags: Int32, busyMillis: Int32) throws(Failure) {
     _ = Connection.withoutMemoryStatistics
+    self.busyMillis = busyMillis
     var opened: OpaquePointer?
     let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     unsafe walPageCount.initialize(to: 0)
@@ -156,8 +158,11 @@ import Store
       }, Unmanaged.passUnretained(patience).toOpaque())
   }
 
-  /// Moves what the WAL holds into the file: as much as readers allow (PASSIVE), or all of it.
-  func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE) throws(Failure) {
+  /// Moves what the WAL holds into the file: as much as readers allow (PASSIVE), or all of it, for which it waits for
+  /// them as long as for any lock, or for so long.
+  func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE, busyMillis: Int32? = nil) throws(Failure) {
+    if let busyMillis { _ = unsafe sqlite3_busy_timeout(handle, busyMillis) }
+    defer { if busyMillis != nil { _ = unsafe sqlite3_busy_timeout(handle, self.busyMillis) } }
     let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
     guard code == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
   }

@@ -18,6 +18,10 @@ package struct Options: Sendable {
   /// Pages in the WAL from which on the writer moves them into the file. A reader looks past every older copy of a page
   /// that the log holds, so a long log costs more than it saves.
   package var checkpointPages: Int32 = 1000
+  /// How long the writer waits for readers to start a long log over. Callers wait meanwhile.
+  package var restartBusyMillis: Int32 = 200
+  /// How long it then leaves those alone that have not gone away.
+  package var restartRestMillis: Int64 = 30_000
   /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
   package var waysInCacheBytesMax = 512 << 20
   /// What the WAL is cut down to once it starts over after it grew longer, as it does while a copy is made.

@@ -3,8 +3,8 @@
 // Owns: the file and its lock, the schema and its migrations, the one writing thread with group commit, the read-only
 // connections of the reactors, the reading thread that serves everybody else, and the thread that makes a copy.
 // Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log.
-// Read next: Writer.swift (group commit), Reader.swift (snapshots), Migrations.swift (the schema), SQLiteTables.swift
-// (whole tables, on their way to another backend).
+// Read next: Writer.swift (group commit), CheckpointPlan.swift (when the log is moved), Reader.swift (snapshots),
+// Migrations.swift (the schema), SQLiteTables.swift (whole tables, on their way to another backend).
 
 import Glibc
 import Reactor

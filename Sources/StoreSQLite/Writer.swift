@@ -1,4 +1,5 @@
 import CSQLite
+import Reactor
 import Store
 import Synchronization
 
@@ -32,6 +33,7 @@ final class Writer {
   var eventsAppended = false
   private let appended: (@Sendable () -> Void)?
   let cache: WaysInCache
+  private var checkpoints: CheckpointPlan
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
@@ -46,6 +48,7 @@ final class Writer {
     self.observer = observer
     self.cache = cache
     self.appended = appended
+    checkpoints = CheckpointPlan(options)
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commit = try connection.prepare("COMMIT")
     rollback = try connection.prepare("ROLLBACK")
@@ -63,7 +66,7 @@ final class Writer {
       serve(orders)
       checkpointWhenDue()
     }
-    checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+    _ = checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
     connection.close()
     lock = nil
     inbox.end()
@@ -224,21 +227,27 @@ final class Writer {
 
   // MARK: Checkpoint
 
-  /// After the callers were answered: none of them waits for it. Readers may keep a PASSIVE checkpoint from starting
-  /// the log over; where it has grown fourfold, the writer waits for them (their turns are short). For the snapshot of
-  /// a copy it never waits: the log grows until that is closed.
+  /// After the callers were answered: none of them waits for it.
   private func checkpointWhenDue() {
-    guard connection.walPages >= options.checkpointPages else { return }
-    let waits = connection.walPages >= 4 * options.checkpointPages && !progress.isLogHeld
-    checkpoint(waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
+    let due = checkpoints.due(
+      logPages: connection.walPages, isLogHeld: progress.isLogHeld, nowMillis: monotonicMillis())
+    switch due {
+    case .passive: _ = checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+    case .restart:
+      let failure = checkpoint(SQLITE_CHECKPOINT_RESTART, busyMillis: options.restartBusyMillis)
+      if failure?.isLock == true { checkpoints.metReader(nowMillis: monotonicMillis()) }
+    case nil: break
+    }
   }
 
   /// A checkpoint that fails otherwise than by its sync loses nothing: the log keeps the pages until the next one.
-  private func checkpoint(_ mode: Int32) {
+  private func checkpoint(_ mode: Int32, busyMillis: Int32? = nil) -> Failure? {
     do throws(Failure) {
-      try connection.checkpoint(mode)
+      try connection.checkpoint(mode, busyMillis: busyMillis)
+      return nil
     } catch {
       stopIfSyncFailed(error)
+      return error
     }
   }
 
