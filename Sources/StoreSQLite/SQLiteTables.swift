@@ -14,7 +14,8 @@ package final class SQLiteTables {
 
   package init(path: String) throws(StoreError) {
     try LockFile.requireFile(path)
-    lock = try LockFile(path: path + ".lock")
+    let path = try LockFile.resolve(path)
+    lock = try LockFile(of: path)
     let version: Int
     do throws(Failure) {
       connection = try Connection.reader(path: path, options: Options())

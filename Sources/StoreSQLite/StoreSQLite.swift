@@ -31,6 +31,12 @@ package final class SQLiteStore: Store {
     path: String, options: Options = Options(), observer: (any StoreObserver)? = nil,
     appended: (@Sendable () -> Void)? = nil
   ) throws(StoreError) {
+    do throws(Failure) {
+      try LockFile.createPrivately(path)
+    } catch {
+      throw error.storeError
+    }
+    let path = try LockFile.resolve(path)
     self.path = path
     self.options = options
     self.observer = observer
@@ -41,9 +47,8 @@ package final class SQLiteStore: Store {
     } catch {
       throw .unavailable("\(error)")
     }
-    let lock = try LockFile(path: path + ".lock")
+    let lock = try LockFile(of: path)
     do throws(Failure) {
-      try LockFile.createPrivately(path)
       let connection = try Connection.writer(path: path, options: options)
       try Migrations.run(on: connection)
       // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.

@@ -29,6 +29,22 @@ import Testing
     await (try SQLiteStore(path: folder.file)).close()
   }
 
+  @Test func `a file that is held is refused under each of its names, a link or one of its folder`() async throws {
+    let (link, other) = (folder.path + "/link", folder.path + "-other")
+    #expect(unsafe symlink("store", link) == 0 && symlink(folder.path, other) == 0)
+    defer { for name in [link, other] { _ = unsafe unlink(name) } }
+    // The link leads nowhere yet.
+    let store = try SQLiteStore(path: link)
+    for name in [folder.file, link, other + "/store"] {
+      let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: name) }
+      #expect("\(try #require(refusal))".contains("held by another process"), "\(name)")
+      let moving = #expect(throws: StoreError.self) { try SQLiteTables(path: name) }
+      #expect("\(try #require(moving))".contains("held by another process"), "\(name)")
+    }
+    await store.close()
+    _ = try SQLiteTables(path: link)
+  }
+
   @Test func `a store that nobody closed lets its file go`() async throws {
     var store: SQLiteStore? = try SQLiteStore(path: folder.file)
     _ = try await store?.commit(.insertAccount(AccountRecord("ann")))
