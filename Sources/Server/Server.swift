@@ -81,7 +81,8 @@ package final class Server: Sendable {
     storeHealth.tell { [workers] in for worker in workers { worker.mailbox.post(.healthChanged) } }
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
-    sweeping = Server.sweep(environment, log, metrics)
+    let sweeper = Server.sweeper(environment, log, metrics)
+    sweeping = Task.detached { await sweeper.run() }
     let deliveryFetcher = try Server.naming("delivery") { try settings.deliveryFetcher() }
     let roads = try settings.roads(deliveryFetcher)
     deliveryThread = try deliveryFetcher.map { try DeliveryThread($0, log: log) }
@@ -276,27 +277,18 @@ package final class Server: Sendable {
     return PasswordDesk(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
   }
 
-  /// Expired rows and idle accounts go in small portions, so that no caller's commit waits long behind them.
-  private static func sweep(_ environment: Environment, _ log: Log, _ metrics: ServerMetrics) -> Task<Void, Never> {
-    Task.detached {
-      let (portion, accountsPortion) = (1_000, 100)
-      while !Task.isCancelled {
-        do {
-          let now = Timestamp(millis: wallMillis())
-          let swept = try await environment.store.sweep(
-            at: now, rowsMax: portion,
-            auditedBefore: now.adding(millis: -environment.policy.auditLifetimeMillis))
-          metrics.swept(swept)
-          let looked = try await RemoveIdleAccounts(environment)(accountsMax: accountsPortion)
-          if swept < portion, looked < accountsPortion { try await Task.sleep(nanoseconds: 30_000_000_000) }
-        } catch is CancellationError {
-          return
-        } catch {
-          log.error("the sweep failed", ["why": "\(error)"])
-          try? await Task.sleep(nanoseconds: 30_000_000_000)
-        }
-      }
+  private static func sweeper(_ environment: Environment, _ log: Log, _ metrics: ServerMetrics) -> Sweeper {
+    let rows = Sweeper.Part(name: "expired rows", portion: 1_000) { most in
+      let now = Timestamp(millis: wallMillis())
+      let swept = try await environment.store.sweep(
+        at: now, rowsMax: most, auditedBefore: now.adding(millis: -environment.policy.auditLifetimeMillis))
+      metrics.swept(swept)
+      return swept
     }
+    let accounts = Sweeper.Part(name: "idle accounts", portion: 100) { most in
+      try await RemoveIdleAccounts(environment)(accountsMax: most)
+    }
+    return Sweeper(parts: [rows, accounts], log: log)
   }
 
   /// Gives the failure of a part the name of the setting that it was made from.

@@ -40,6 +40,8 @@ final class StoreHealth: Sendable {
     set(isGone: false)
   }
 
+  func leftUnswept(_ what: String, _ why: String) { log.error("the sweep failed", ["what": what, "why": why]) }
+
   private func turn(isGone: Bool) -> Int {
     state.withLock { state in
       state.isGone = isGone

@@ -13,6 +13,8 @@ package protocol StoreObserver: Sendable {
   func lostDatabase(_ why: String)
   /// It can be reached again.
   func foundDatabase()
+  /// Some of what is over could not be removed, and why, for the log; the rest was.
+  func leftUnswept(_ what: String, _ why: String)
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
@@ -23,4 +25,5 @@ extension StoreObserver {
   /// For who looks at a backend that is in the same process.
   package func lostDatabase(_ why: String) {}
   package func foundDatabase() {}
+  package func leftUnswept(_ what: String, _ why: String) {}
 }

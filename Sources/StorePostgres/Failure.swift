@@ -54,6 +54,9 @@ struct ServerError: Hashable, Sendable {
   /// Given up for the sake of another transaction.
   var isCollision: Bool { state == "40001" || state == "40P01" }
 
+  /// Another has kept a row for longer than it was waited for.
+  var isLockTimeout: Bool { state == "55P03" }
+
   /// Nobody knows whether the transaction was committed: a distributed server can say so.
   var isUnknown: Bool { state == "40003" || stateClass == "08" || isShutdown }
 

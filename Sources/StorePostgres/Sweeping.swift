@@ -1,19 +1,29 @@
 package import Store
 
 extension PostgresStore {
-  /// One transaction for each kind. Rows that another process is sweeping are passed over.
+  /// One transaction for each kind: one that cannot be swept leaves the others to be. Rows that another process is
+  /// sweeping are passed over.
   package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
-    try await placeAll()
-    var removed = 0
-    removed += try await remove { [Step(.lockPendings), Step(.sweepPendings).bind(now).bind(rowsMax)] }
-    removed += try await remove { [Step(.sweepDeliveries).bind(now).bind(rowsMax)] }
-    for statement in [Statement.sweepIdempotency, .sweepSpentTokens, .sweepThrottles] {
-      removed += try await remove { [Step(statement).bind(now).bind(rowsMax)] }
-    }
-    removed += try await remove { [Step(.sweepSessions).bind(now.day).bind(rowsMax)] }
-    removed += try await remove { [Step(.sweepEvents).bind(auditedBefore).bind(rowsMax)] }
     let changesBefore = now.adding(millis: -options.changeMillis)
-    removed += try await remove { [Step(.sweepChanges).bind(changesBefore).bind(rowsMax)] }
+    do {
+      try await placeAll()
+    } catch {
+      if error == .closed { throw error }
+      observer?.leftUnswept("place_events", "\(error)")
+    }
+    var removed = 0
+    for steps in [
+      { [Step(.lockPendings), Step(.sweepPendings).bind(now).bind(rowsMax)] },
+      { [Step(.sweepDeliveries).bind(now).bind(rowsMax)] },
+      { [Step(.sweepIdempotency).bind(now).bind(rowsMax)] },
+      { [Step(.sweepSpentTokens).bind(now).bind(rowsMax)] },
+      { [Step(.sweepThrottles).bind(now).bind(rowsMax)] },
+      { [Step(.sweepSessions).bind(now.day).bind(rowsMax)] },
+      { [Step(.sweepEvents).bind(auditedBefore).bind(rowsMax)] },
+      { [Step(.sweepChanges).bind(changesBefore).bind(rowsMax)] },
+    ] as [@Sendable () -> [Step]] {
+      removed += try await remove(steps)
+    }
     if removed > 0 { await count() }
     // No rows of anybody: counts that have come to nothing.
     _ = try await remove { [Step(.sweepCounts).bind(rowsMax)] }
@@ -29,8 +39,12 @@ extension PostgresStore {
     switch count {
     case .success(let count): return count
     // The next sweep takes what this one has not.
-    case .failure(.refused(let error)) where error.isCollision: return 0
-    case .failure(let failure): throw failure.storeError
+    case .failure(.refused(let error)) where error.isCollision || error.isLockTimeout: return 0
+    // Nothing can be asked for.
+    case .failure(.unsent(let error)): throw error
+    case .failure(let failure):
+      observer?.leftUnswept(steps().last?.statement.name ?? "", "\(failure.storeError)")
+      return 0
     }
   }
 }

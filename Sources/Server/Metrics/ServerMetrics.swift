@@ -199,6 +199,8 @@ extension ServerMetrics: StoreObserver {
     storeHealth?.found()
   }
 
+  func leftUnswept(_ what: String, _ why: String) { storeHealth?.leftUnswept(what, why) }
+
   func holds(pendingRows count: Int) { pendingRows.set(count) }
 
   func holds(waitingDeliveries count: Int) { queueBell.ring() }

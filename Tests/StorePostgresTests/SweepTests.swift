@@ -1,0 +1,77 @@
+import Store
+import Synchronization
+import Testing
+
+@testable import StorePostgres
+
+@Suite(.enabled(if: Place.isThere)) struct SweepTests {
+  private let place: Place
+  private let notes = SweepNotes()
+
+  init() throws { place = try Place() }
+
+  private static let digest = Digest([UInt8](repeating: 1, count: 32))
+
+  /// With a row of two kinds that are over.
+  private func store(_ change: (inout Options) -> Void = { _ in }) async throws -> PostgresStore {
+    let store = try place.open(observer: notes, changing: change)
+    let at = Timestamp(millis: 0)
+    let record = IdempotencyRecord(
+      key: Self.digest, request: Self.digest, outcome: "", accountID: "ann", sessionID: nil, createdAt: at,
+      expiresAt: at)
+    #expect(
+      try await store.commit(.insertIdempotency(record), .spendToken(Self.digest, expiresAt: at)) == .committed)
+    return store
+  }
+
+  @Test func `a kind that cannot be swept is told of, and the others are swept`() async throws {
+    let store = try await store()
+    try place.run("ALTER TABLE idempotency RENAME TO away")
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
+    let told = notes.unswept.withLock { $0 }
+    #expect(told.map(\.what) == ["sweep_idempotency"])
+    #expect(told.first?.why.contains("42P01") == true)
+    try place.run("ALTER TABLE away RENAME TO idempotency")
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
+    await store.close()
+  }
+
+  @Test func `audit rows that cannot be given their positions hold up no sweep`() async throws {
+    let store = try await store { $0.placingMillis = 3_600_000 }
+    try place.run("ALTER TABLE audit_position RENAME TO away")
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 2)
+    #expect(notes.unswept.withLock { $0.map(\.what) }.contains("place_events"))
+    await store.close()
+  }
+
+  @Test func `a lock that another holds for long leaves its kind to the next sweep, without a word`() async throws {
+    let store = try await store { $0.lockMillis = 50 }
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
+    #expect(notes.unswept.withLock { $0.isEmpty })
+    try other.execute("ROLLBACK")
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
+    await store.close()
+  }
+
+  @Test func `a store that is closed is swept no more`() async throws {
+    let store = try await store()
+    await store.close()
+    await #expect(throws: StoreError.closed) { try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) }
+    #expect(notes.unswept.withLock { $0.isEmpty })
+  }
+}
+
+private final class SweepNotes: StoreObserver {
+  let unswept = Mutex<[(what: String, why: String)]>([])
+
+  func committed(changes: Int, took: Duration) {}
+  func lostCommit() {}
+  func settled(_ result: Result<Outcome, StoreError>) {}
+  func refusedByFullQueue() {}
+  func holds(pendingRows: Int) {}
+  func holds(waitingDeliveries: Int) {}
+  func leftUnswept(_ what: String, _ why: String) { unswept.withLock { $0.append((what, why)) } }
+}
