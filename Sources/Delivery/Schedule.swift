@@ -8,7 +8,8 @@ package struct Schedule: Hashable, Sendable {
   package var firstPauseMillis: Int64 = 20_000
   package var pauseMaxMillis: Int64 = 3_600_000
   package var attemptsMax = 20
-  /// Attempts under way at once in one process.
+  /// Attempts under way at once in one process: of several channels, each has its share of them, so that a relay which
+  /// is slow to take mails keeps no text message waiting.
   package var concurrentMax = 16
   /// How long a message that was given up is remembered.
   package var keptMillis: Int64 = 14 * 86_400_000
@@ -50,6 +51,15 @@ package struct Schedule: Hashable, Sendable {
       if attempts >= attemptsMax { return .bury(reason: "attempts: \(why)") }
       return nextAttemptAt >= expiresAt ? .bury(reason: "expired: \(why)") : .wait
     }
+  }
+
+  /// How many more messages of each channel can be taken.
+  ///
+  /// - Parameter roads: the channels that have one. A message of another is given up as soon as it is taken.
+  package func room(underWay: [DeliveryChannel: Int], roads: Int) -> [DeliveryChannel: Int] {
+    let places = (concurrentMax + max(1, roads) - 1) / max(1, roads)
+    return Dictionary(
+      uniqueKeysWithValues: DeliveryChannel.allCases.map { ($0, max(0, places - (underWay[$0] ?? 0))) })
   }
 
   /// Doubled with every attempt, up to its maximum; and up to a quarter longer by chance, so that what failed together

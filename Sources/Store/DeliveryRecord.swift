@@ -41,9 +41,10 @@ package struct DeliveryRecord: Hashable, Sendable {
 /// Which messages to send now.
 package struct DueDeliveries: Hashable, Sendable {
   package var at: Timestamp
-  package var rowsMax: Int
+  /// Of each channel, so that those of one which is slow keep none of another waiting.
+  package var rowsMax: [DeliveryChannel: Int]
 
-  package init(at: Timestamp, rowsMax: Int) {
+  package init(at: Timestamp, rowsMax: [DeliveryChannel: Int]) {
     self.at = at
     self.rowsMax = rowsMax
   }
@@ -51,7 +52,7 @@ package struct DueDeliveries: Hashable, Sendable {
 
 /// The queue of messages as one look finds it.
 package struct DeliveryQueue: Hashable, Sendable {
-  /// Those whose next attempt is due, the longest due first.
+  /// Those whose next attempt is due, one channel after the other, of each the longest due first.
   package var due: [DeliveryRecord]
   /// All that wait, those included.
   package var waitingCount: Int

@@ -149,8 +149,9 @@ final class LookUp {
     guard let due = query.deliveries else { return }
     let queue = DeliveryQueue()
     facts.deliveries = queue
-    askAll(Step(.dueDeliveries).bind(due.at).bind(due.rowsMax), DeliveryRecord.init) { [unowned self] in
-      facts.deliveries?.due.append($0)
+    for channel in DeliveryChannel.allCases {
+      let step = Step(.dueDeliveries).bind(channel.rawValue).bind(due.at).bind(due.rowsMax[channel] ?? 0)
+      askAll(step, DeliveryRecord.init) { [unowned self] in facts.deliveries?.due.append($0) }
     }
     func count(_ row: Answer) throws(Failure) -> Int { try row.int() }
     askOne(Step(.held).bind(CountScope.waiting), count) { [unowned self] in facts.deliveries?.waitingCount = $0 }

@@ -93,8 +93,8 @@ extension Statement {
   static let dueDeliveries = Statement(
     "due_deliveries",
     """
-    SELECT \(DeliveryRecord.columns) FROM deliveries WHERE buried_at IS NULL AND next_attempt_at <= $1
-    ORDER BY next_attempt_at LIMIT $2
+    SELECT \(DeliveryRecord.columns) FROM deliveries
+    WHERE buried_at IS NULL AND channel = $1 AND next_attempt_at <= $2 ORDER BY next_attempt_at LIMIT $3
     """)
   static let oldestDelivery = Statement(
     "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")

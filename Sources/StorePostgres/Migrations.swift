@@ -5,7 +5,7 @@
 /// their bytes. The constraints that refuse a row have names, by which they are told apart.
 enum Migrations {
   static let steps = [
-    accounts + credentials + sessions + pendings + deliveries + records + audit + changes, beginnings,
+    accounts + credentials + sessions + pendings + deliveries + records + audit + changes, beginnings, channels,
   ]
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
@@ -216,6 +216,12 @@ enum Migrations {
     CREATE INDEX deliveries_by_attempt ON deliveries (next_attempt_at) WHERE buried_at IS NULL;
     CREATE INDEX deliveries_by_age ON deliveries (created_at) WHERE buried_at IS NULL;
     CREATE INDEX deliveries_by_end ON deliveries (kept_until) WHERE kept_until IS NOT NULL;
+    """
+
+  /// Messages are looked for by their channel.
+  private static let channels = """
+    CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
+    DROP INDEX deliveries_by_attempt;
     """
 
   private static let records = """

@@ -8,7 +8,7 @@ enum Migrations {
   static let steps = [
     accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
     deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
-    positions, completedRows, beginnings,
+    positions, completedRows, beginnings, channels,
   ]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
@@ -260,6 +260,12 @@ enum Migrations {
     CREATE INDEX throttles_by_expiry ON throttles (expires_at);
     DROP INDEX sessions_by_account;
     CREATE INDEX sessions_by_account ON sessions (account_id, device_id);
+    """
+
+  /// Messages are looked for by their channel.
+  private static let channels = """
+    CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
+    DROP INDEX deliveries_by_attempt;
     """
 
   /// How long what was given up is kept, counted in `pending_counts` as 'buried_delivery'. The age of the queue is that

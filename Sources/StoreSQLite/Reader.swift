@@ -61,8 +61,8 @@ final class Reader {
       """)
     dueDeliveries = try connection.prepare(
       """
-      SELECT \(DeliveryRecord.columns) FROM deliveries WHERE buried_at IS NULL AND next_attempt_at <= ?
-      ORDER BY next_attempt_at LIMIT ?
+      SELECT \(DeliveryRecord.columns) FROM deliveries
+      WHERE buried_at IS NULL AND channel = ? AND next_attempt_at <= ? ORDER BY next_attempt_at LIMIT ?
       """)
     oldestDelivery = try connection.prepare(
       "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
@@ -155,10 +155,15 @@ final class Reader {
     func count(_ scope: String) throws(Failure) -> Int {
       try one(deliveryCounts.bind(scope)) { row throws(Failure) in row.int() } ?? 0
     }
-    return DeliveryQueue(
-      due: try all(dueDeliveries.bind(due.at).bind(due.rowsMax), DeliveryRecord.init),
-      waitingCount: try count(Writer.waiting), buriedCount: try count(Writer.buried),
-      oldestCreatedAt: try one(oldestDelivery) { row throws(Failure) in row.timestamp() })
+    var queue = DeliveryQueue()
+    for channel in DeliveryChannel.allCases {
+      let most = due.rowsMax[channel] ?? 0
+      queue.due += try all(dueDeliveries.bind(channel.rawValue).bind(due.at).bind(most), DeliveryRecord.init)
+    }
+    queue.waitingCount = try count(Writer.waiting)
+    queue.buriedCount = try count(Writer.buried)
+    queue.oldestCreatedAt = try one(oldestDelivery) { row throws(Failure) in row.timestamp() }
+    return queue
   }
 
   /// What only administrators and sign-ins with an imported password ask.

@@ -64,4 +64,18 @@ import Testing
     #expect(next(.failed("smtp 451"), pauseMillis: 599_999) == .wait)
     #expect(next(.failed("smtp 451"), pauseMillis: 600_000) == .bury(reason: "expired: smtp 451"))
   }
+
+  @Test(arguments: [(16, 8), (15, 8), (1, 1)])
+  func `each of two channels has half of the places, however many the other one takes`(places: Int, half: Int) {
+    var schedule = schedule
+    schedule.concurrentMax = places
+    #expect(schedule.room(underWay: [:], roads: 2) == [.mail: half, .textMessage: half])
+    #expect(schedule.room(underWay: [.mail: half], roads: 2) == [.mail: 0, .textMessage: half])
+    #expect(schedule.room(underWay: [.mail: 99], roads: 2) == [.mail: 0, .textMessage: half])
+  }
+
+  @Test func `a channel that is alone has all places`() {
+    #expect(schedule.room(underWay: [.mail: 6], roads: 1)[.mail] == 10)
+    #expect(schedule.room(underWay: [:], roads: 0)[.mail] == 16)
+  }
 }

@@ -13,6 +13,22 @@ extension Promise {
       try bench.equal(try await bench.queue(afterMillis: 5, rowsMax: 1).due, [one])
       try bench.equal(try await bench.queue(afterMillis: 5, rowsMax: 0).waitingCount, 2)
     },
+    Promise("messages of each channel are asked for apart, so that many of one hide none of another") { bench in
+      for (id, channel, due) in [("1", .mail, 0), ("2", .mail, 1), ("3", .textMessage, 3), ("4", .textMessage, 2)]
+        as [(String, DeliveryChannel, Int64)]
+      {
+        var delivery = bench.delivery(id, afterMillis: due)
+        delivery.channel = channel
+        try await bench.prepare(.enqueueDelivery(delivery, queueMax: 9))
+      }
+      func due(_ rowsMax: [DeliveryChannel: Int]) async throws -> [String] {
+        let wanted = DueDeliveries(at: Bench.noon.adding(millis: 3), rowsMax: rowsMax)
+        return try bench.require(try await bench.load { $0.deliveries = wanted }.deliveries).due.map(\.id)
+      }
+      try bench.equal(try await due([.mail: 9, .textMessage: 9]), ["1", "2", "4", "3"])
+      try bench.equal(try await due([.mail: 1, .textMessage: 1]), ["1", "4"])
+      try bench.equal(try await due([.textMessage: 9]), ["4", "3"])
+    },
     Promise("an attempt is taken once, sets the next, and leaves the message in the queue") { bench in
       var one = bench.delivery("1")
       try await bench.prepare(.enqueueDelivery(one, queueMax: 9))
@@ -95,7 +111,7 @@ extension Bench {
 
   func queue(afterMillis: Int64, rowsMax: Int = 9) async throws -> DeliveryQueue {
     let at = Bench.noon.adding(millis: afterMillis)
-    let facts = try await load { $0.deliveries = DueDeliveries(at: at, rowsMax: rowsMax) }
+    let facts = try await load { $0.deliveries = DueDeliveries(at: at, rowsMax: [.textMessage: rowsMax]) }
     guard let queue = facts.deliveries else { throw BrokenPromise(description: "no queue was read") }
     return queue
   }

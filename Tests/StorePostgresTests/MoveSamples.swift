@@ -201,7 +201,7 @@ final class Embedded: Sendable {
       query { $0.phoneNumber = "+49151" },
       query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },
       query { ($0.signingKeys, $0.importKeyID) = (true, "key") },
-      query { $0.deliveries = DueDeliveries(at: at(10), rowsMax: 9) },
+      query { $0.deliveries = DueDeliveries(at: at(10), rowsMax: [.mail: 9, .textMessage: 9]) },
       query { $0.openSessions = OpenSessionsQuery(accountID: "full", at: at(7), most: 9) },
       query { $0.idleAnonymous = IdleQuery(before: at(10), accountsMax: 9) },
       query { $0.page = PageOrder(afterID: nil, accountsMax: 100) },

@@ -86,7 +86,8 @@ extension Settings {
       "retry_max_seconds", 3_600, 2...86_400, "the longest pause between attempts")
     delivery.schedule.attemptsMax = try group.integer(
       "attempts_max", 20, 1...1_000, "attempts after which a message is given up")
-    delivery.schedule.concurrentMax = try group.integer("concurrent_max", 16, 1...1_000, "attempts under way at once")
+    delivery.schedule.concurrentMax = try group.integer(
+      "concurrent_max", 16, 1...1_000, "attempts under way at once, shared by mails and text messages")
     let days = try group.integer("kept_days", 14, 1...365, "how long a message that was given up is remembered")
     delivery.schedule.keptMillis = Int64(days) * 86_400_000
     guard delivery.schedule.firstPauseMillis > delivery.schedule.attemptMillis,

@@ -16,7 +16,7 @@ final class Courier: Sendable {
   private let schedule: Schedule
   private let metrics: ServerMetrics
   private let log: Log
-  private let underWay = Atomic<Int>(0)
+  private let underWay = Mutex<[DeliveryChannel: Int]>([:])
   private let stopped = Atomic<Bool>(false)
 
   init(
@@ -42,10 +42,10 @@ final class Courier: Sendable {
     await withDiscardingTaskGroup { group in
       while !stopped.load(ordering: .acquiring) {
         for (record, nextAttemptAt) in await takeDue() {
-          underWay.add(1, ordering: .relaxed)
+          count(record.channel, 1)
           group.addTask { [self] in
             await attempt(record, nextAttemptAt: nextAttemptAt)
-            underWay.subtract(1, ordering: .relaxed)
+            count(record.channel, -1)
             metrics.queueBell.ring()
           }
         }
@@ -54,12 +54,16 @@ final class Courier: Sendable {
     }
   }
 
+  private func count(_ channel: DeliveryChannel, _ delta: Int) {
+    underWay.withLock { $0[channel, default: 0] += delta }
+  }
+
   /// What is due and was taken by nobody else, as far as there is room.
   private func takeDue() async -> [(DeliveryRecord, nextAttemptAt: Timestamp)] {
-    let room = schedule.concurrentMax - underWay.load(ordering: .relaxed)
+    let room = schedule.room(underWay: underWay.withLock { $0 }, roads: roads.count)
     let now = environment.clock.now()
     var query = Query()
-    query.deliveries = DueDeliveries(at: now, rowsMax: max(0, room))
+    query.deliveries = DueDeliveries(at: now, rowsMax: room)
     guard let queue = try? await environment.store.load(query).deliveries else { return [] }
     metrics.saw(queue, now: now)
     var taken: [(DeliveryRecord, nextAttemptAt: Timestamp)] = []

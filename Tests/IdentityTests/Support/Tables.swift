@@ -100,9 +100,12 @@ extension Tables {
 
   private func queue(_ due: DueDeliveries) -> DeliveryQueue {
     let waiting = deliveries.filter { $0.buriedAt == nil }
-    let first = waiting.filter { $0.nextAttemptAt <= due.at }.sorted { $0.nextAttemptAt < $1.nextAttemptAt }
+    let sorted = waiting.filter { $0.nextAttemptAt <= due.at }.sorted { $0.nextAttemptAt < $1.nextAttemptAt }
+    let first = DeliveryChannel.allCases.flatMap { channel in
+      sorted.filter { $0.channel == channel }.prefix(due.rowsMax[channel] ?? 0)
+    }
     return DeliveryQueue(
-      due: Array(first.prefix(due.rowsMax)), waitingCount: waiting.count,
+      due: first, waitingCount: waiting.count,
       buriedCount: deliveries.count - waiting.count, oldestCreatedAt: waiting.map(\.createdAt).min())
   }
 
