@@ -90,6 +90,8 @@ package enum Write: Hashable, Sendable {
   case appendAudit(AuditRecord)
   /// Fails with `.conflict(.signingKey)`.
   case insertSigningKey(SigningKeyRecord)
+  /// `.stale` where there is a key that was not retired: of several replicas that make the first one, one does.
+  case guardNoSigningKey
   /// `.stale` where it is retired already or unknown: of several replicas that replace a key, one does.
   case retireSigningKey(keyID: String, at: Timestamp)
   /// Removes the keys that were retired at this moment or before.

@@ -15,6 +15,11 @@ extension Script {
         $0.bind(key.keyID).bind(key.algorithm).bind(key.sealedPrivateKey).bind(key.publishedAt)
           .bind(key.activeFrom).bind(key.retiredAt)
       }
+    case .guardNoSigningKey:
+      // Where there is no key there is no row of one to lock: who makes the first waits for another who does at the one
+      // row that every schema has.
+      add(.lockSchema)
+      add(.guardNoSigningKey, refusing: .stale)
     case .retireSigningKey(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
     case .deleteSigningKeys(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
     case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
@@ -40,6 +45,10 @@ extension Statement {
     INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from, retired_at)
     VALUES ($1, $2, $3, $4, $5, $6)
     """)
+  static let lockSchema = Statement("lock_schema", "SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")
+  static let guardNoSigningKey = Statement(
+    "guard_no_signing_key",
+    "SELECT 1 / (1 - count(*)) FROM (SELECT 1 FROM signing_keys WHERE retired_at IS NULL LIMIT 1) AS found")
   static let retireSigningKey = guarding(
     "retire_signing_key",
     "UPDATE signing_keys SET retired_at = $2 WHERE key_id = $1 AND retired_at IS NULL RETURNING 1")
@@ -49,7 +58,7 @@ extension Statement {
     "INSERT INTO import_keys (id, sealed_key, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING")
 
   static let ofRecords = [
-    deleteExpiredIdempotency, insertIdempotency, spendToken, insertSigningKey, retireSigningKey, deleteSigningKeys,
-    keepImportKey,
+    deleteExpiredIdempotency, insertIdempotency, spendToken, insertSigningKey, lockSchema, guardNoSigningKey,
+    retireSigningKey, deleteSigningKeys, keepImportKey,
   ]
 }

@@ -68,7 +68,8 @@ final class Script {
       .endPendings:
       addPendingWrite(write)
     case .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery: addDeliveryWrite(write)
-    case .insertIdempotency, .spendToken, .insertSigningKey, .retireSigningKey, .deleteSigningKeys, .keepImportKey:
+    case .insertIdempotency, .spendToken, .insertSigningKey, .guardNoSigningKey, .retireSigningKey, .deleteSigningKeys,
+      .keepImportKey:
       addRecordWrite(write)
     case .countThrottle, .resetThrottle: throttles.add(write, to: self)
     case .appendAudit(let record): append(record)

@@ -66,6 +66,7 @@ extension Writer {
     case .insertSigningKey(let key): try insert(key)
     case .countThrottle(let counted): return try count(counted)
     case .resetThrottle(let key, let kind, let at): return try reset(key, kind, at)
+    case .guardNoSigningKey: return try hasSigningKey() ? .stale : nil
     case .retireSigningKey(let keyID, let at): return try retire(keyID, at) ? nil : .stale
     case .deleteSigningKeys(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)
     case .closeAccount(let closed, let version): return try close(closed, version) ? nil : .stale
@@ -111,6 +112,12 @@ extension Writer {
     try connection.statement(
       "INSERT INTO import_keys (id, sealed_key, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
     ).bind(key.id).bind(key.sealedKey).bind(key.createdAt).run()
+  }
+
+  private func hasSigningKey() throws(Failure) -> Bool {
+    let statement = try connection.statement("SELECT 1 FROM signing_keys WHERE retired_at IS NULL LIMIT 1")
+    defer { statement.reset() }
+    return try statement.step()
   }
 
   private func retire(_ keyID: String, _ at: Timestamp) throws(Failure) -> Bool {

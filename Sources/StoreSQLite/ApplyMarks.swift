@@ -22,7 +22,7 @@ extension Writer {
       .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey,
       .enqueueDelivery, .countThrottle, .resetThrottle,
       .claimDelivery, .removeDelivery, .buryDelivery, .deleteSigningKeys,
-      .guardIdle, .noteIdle, .keepImportKey, .endPendings, .confirmAccount, .guardFreeEmail:
+      .guardNoSigningKey, .guardIdle, .noteIdle, .keepImportKey, .endPendings, .confirmAccount, .guardFreeEmail:
       break
     }
   }

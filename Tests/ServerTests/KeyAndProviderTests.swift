@@ -36,10 +36,8 @@ private final class KeyStore: Store {
   }
   func commit(_ change: Change, fate: Fate) async throws -> Outcome {
     keys.withLock { keys in
-      if let rival, keys.isEmpty {
-        keys = [rival]
-        return .conflict(.signingKey)
-      }
+      if let rival, keys.isEmpty { keys = [rival] }
+      if change.writes.contains(.guardNoSigningKey), keys.contains(where: { $0.retiredAt == nil }) { return .stale }
       for case .retireSigningKey(let keyID, let at) in change.writes {
         guard let index = keys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else { return .stale }
         keys[index].retiredAt = at

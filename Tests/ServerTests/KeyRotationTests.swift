@@ -105,6 +105,13 @@ func `check 101: a key that has signed for its time is followed by one that is p
       ]))
 }
 
+@Test func `a first key is made only where there still is none, and a successor where the one before it still signs`() {
+  let first = key("a", activeFrom: 0)
+  #expect(decide([]).change(first) == Change([.guardNoSigningKey, .insertSigningKey(first)]))
+  let rotation = decide([key("a", activeFrom: -90 * day)])
+  #expect(rotation.change(key("b", activeFrom: 1))?.writes.contains(.guardNoSigningKey) == false)
+}
+
 @Test func `nothing to do is no change`() {
   #expect(KeyRotation().change(nil) == nil)
 }

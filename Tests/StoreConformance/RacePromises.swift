@@ -52,6 +52,12 @@ extension Promise {
         try bench.equal(try await bench.load { $0.openSessions = open }.openSessions.map(\.id), [])
       }
     },
+    Promise("of many that make the first signing key, each another one, exactly one commits") { bench in
+      try await race(bench, others: .stale) { bench, runner in
+        [.guardNoSigningKey, .insertSigningKey(bench.signingKey("k\(runner)"))]
+      }
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
+    },
     Promise("of many that change one version, exactly one commits") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       try await race(bench, others: .stale) { bench, runner in

@@ -48,6 +48,14 @@ extension Promise {
       key.retiredAt = Bench.noon
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
     },
+    Promise("a guard that there is no signing key passes over retired ones, and is stale where one is left") { bench in
+      let (first, second) = (bench.signingKey("a"), bench.signingKey("b"))
+      try await bench.prepare(.guardNoSigningKey, .insertSigningKey(first))
+      try bench.equal(try await bench.commit(.guardNoSigningKey, .insertSigningKey(second)), .stale)
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [first])
+      try await bench.prepare(.retireSigningKey(keyID: "a", at: Bench.noon))
+      try await bench.prepare(.guardNoSigningKey, .insertSigningKey(second))
+    },
     Promise("signing keys that were retired by a moment are removed, and those that are not stay") { bench in
       let keys = ["a", "b", "c"].map { bench.signingKey($0) }
       try await bench.prepare(

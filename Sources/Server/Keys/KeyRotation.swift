@@ -69,6 +69,8 @@ struct KeyRotation: Hashable, Sendable {
   func change(_ successor: SigningKeyRecord?) -> Change? {
     var writes: [Write] = []
     if let successor, let successorFrom {
+      // Of replicas that rotate at once one retires the key; those that make the first have none to retire.
+      if retired.isEmpty { writes.append(.guardNoSigningKey) }
       writes += retired.map { .retireSigningKey(keyID: $0, at: successorFrom) }
       writes.append(.insertSigningKey(successor))
     }

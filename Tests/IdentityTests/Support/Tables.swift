@@ -360,6 +360,7 @@ extension Tables {
     case .insertSigningKey(let record):
       guard !signingKeys.contains(where: { $0.keyID == record.keyID }) else { return .conflict(.signingKey) }
       signingKeys.append(record)
+    case .guardNoSigningKey: return signingKeys.contains { $0.retiredAt == nil } ? .stale : nil
     case .retireSigningKey(let keyID, let at):
       guard let index = signingKeys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else {
         return .stale
