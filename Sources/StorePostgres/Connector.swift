@@ -3,13 +3,13 @@ import Reactor
 import Store
 import Synchronization
 
-/// The connecting thread: makes the connections that desks want, one after the other.
+/// The connecting thread: makes the connections that desks want, one after the other, for each desk in turn.
 ///
 /// libpq looks up names without a way to do so aside, and connecting takes several round trips: none of that may hold
 /// up a reactor.
 final class Connector: Sendable {
   private struct State {
-    var wanted: [DeskInbox] = []
+    var wanted = Wants<DeskInbox>()
     var isClosed = false
   }
 
@@ -25,7 +25,7 @@ final class Connector: Sendable {
 
   /// One connection for this inbox, as soon as there is one.
   func want(_ inbox: DeskInbox) {
-    state.withLock { $0.wanted.append(inbox) }
+    state.withLock { $0.wanted.add(inbox) }
     wakeups.signal()
   }
 
@@ -37,17 +37,25 @@ final class Connector: Sendable {
   /// Until it is closed.
   func run() {
     var pauseMillis: Int64 = 0
+    var hosts = HostMemory()
     while true {
       wakeups.wait()
       while let inbox = next() {
-        switch MadeConnection.make(options) {
+        let begun = monotonicMillis()
+        switch MadeConnection.make(options, at: hosts.preferred) {
         case .success(let made):
           pauseMillis = 0
+          hosts.connected(to: made.host, tookMillis: monotonicMillis() - begun)
           reach.made()
           if !inbox.put(made) { made.abandon() }
         case .failure(let error):
+          state.withLock { $0.wanted.add(inbox) }
+          if hosts.preferred != nil {
+            // It may be another by now.
+            hosts.failed()
+            continue
+          }
           reach.failed(error.text)
-          state.withLock { $0.wanted.append(inbox) }
           pauseMillis = min(options.pauseMillisMax, max(50, 2 * pauseMillis))
           sleepThread(millis: UInt32(Int64.random(in: pauseMillis / 2...pauseMillis)))
         }
@@ -59,9 +67,9 @@ final class Connector: Sendable {
   /// Of a desk that still wants it.
   private func next() -> DeskInbox? {
     state.withLock { state in
-      if state.isClosed { state.wanted = [] }
+      if state.isClosed { state.wanted = Wants() }
       state.wanted.removeAll(where: \.isClosed)
-      return state.wanted.isEmpty ? nil : state.wanted.removeFirst()
+      return state.wanted.next()
     }
   }
 }

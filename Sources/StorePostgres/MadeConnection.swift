@@ -15,9 +15,11 @@ import Store
   private static let passwordBytesMax = 4_096
 
   /// Blocks: connects, sets what the session has to keep to, and prepares every statement.
-  static func make(_ options: Options, statements: [Statement] = Statement.all) -> Result<MadeConnection, Refusal> {
+  static func make(
+    _ options: Options, at host: Host? = nil, statements: [Statement] = Statement.all
+  ) -> Result<MadeConnection, Refusal> {
     do throws(Refusal) {
-      let made = try connect(options)
+      let made = try connect(options, at: host)
       do throws(Refusal) {
         try made.configure(options)
         try made.prepare(statements)
@@ -32,11 +34,12 @@ import Store
   }
 
   /// Where several hosts are named, the one that can be written to: the primary.
-  static func connect(_ options: Options) throws(Refusal) -> MadeConnection {
+  /// - Parameter host: asked alone.
+  static func connect(_ options: Options, at host: Host? = nil) throws(Refusal) -> MadeConnection {
     let password = options.passwordFile.isEmpty ? nil : try password(options.passwordFile)
     let answerMillis = options.statementMillis + options.slackMillis
     let connected = unsafe latchkey_postgres_connect(
-      options.conninfo, password, "\(options.connectSeconds)", "\(answerMillis)")
+      options.conninfo, password, "\(options.connectSeconds)", "\(answerMillis)", host?.name, host?.address, host?.port)
     guard let handle = unsafe connected else { throw Refusal(text: "no memory for a connection") }
     let made = unsafe MadeConnection(handle: handle)
     guard unsafe PQstatus(handle) == CONNECTION_OK else {
@@ -52,6 +55,13 @@ import Store
       throw Refusal(text: "the file of the password cannot be read")
     }
     return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+  }
+
+  /// Which of the hosts it leads to.
+  var host: Host? {
+    guard let name = unsafe PQhost(handle), let address = unsafe PQhostaddr(handle), let port = unsafe PQport(handle)
+    else { return nil }
+    return unsafe Host(name: String(cString: name), address: String(cString: address), port: String(cString: port))
   }
 
   /// For one that no desk takes.

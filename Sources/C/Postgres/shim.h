@@ -3,15 +3,17 @@
 #include <libpq-fe.h>
 
 // Blocks. The conninfo may be a URI and is weaker than what follows it; of several hosts it takes the one that can be
-// written to. No password is sent where it is NULL.
+// written to. What is NULL leaves the conninfo as it is: no password is sent, and all of its hosts are asked.
 static inline PGconn *latchkey_postgres_connect(
-    const char *conninfo, const char *password, const char *connect_seconds, const char *answer_millis) {
+    const char *conninfo, const char *password, const char *connect_seconds, const char *answer_millis,
+    const char *host, const char *address, const char *port) {
   const char *keywords[] = {
       "dbname", "application_name", "client_encoding", "target_session_attrs", "connect_timeout", "keepalives",
-      "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", password ? "password" : NULL,
-      NULL};
+      "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "password", "host", "hostaddr",
+      "port", NULL};
   const char *values[] = {
-      conninfo, "latchkeyd", "UTF8", "read-write", connect_seconds, "1", "10", "5", "3", answer_millis, password, NULL};
+      conninfo, "latchkeyd", "UTF8", "read-write", connect_seconds, "1", "10", "5", "3", answer_millis, password, host,
+      address, port, NULL};
   return PQconnectdbParams(keywords, values, 1);
 }
 

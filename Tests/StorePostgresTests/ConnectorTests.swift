@@ -1,0 +1,71 @@
+import Reactor
+import Store
+import Testing
+
+@testable import StorePostgres
+
+@Suite struct ConnectorTests {
+  private final class Desk {}
+
+  @Test func `each desk gets a connection before any gets its second`() {
+    let desks = [Desk(), Desk(), Desk()]
+    var wants = Wants<Desk>()
+    for (desk, count) in zip(desks, [3, 1, 2]) { for _ in 0..<count { wants.add(desk) } }
+    var order: [Int?] = []
+    while let desk = wants.next() { order.append(desks.firstIndex { $0 === desk }) }
+    #expect(order == [0, 1, 2, 0, 2, 0])
+  }
+
+  @Test func `a desk that is gone gets none`() {
+    let (gone, other) = (Desk(), Desk())
+    var wants = Wants<Desk>()
+    for desk in [gone, gone, other] { wants.add(desk) }
+    wants.removeAll { $0 === gone }
+    #expect(wants.next() === other && wants.next() == nil)
+  }
+
+  @Test func `the host that was found late is looked for first, until it fails`() {
+    let host = Host(name: "db2", address: "192.0.2.2", port: "5432")
+    var memory = HostMemory()
+    memory.connected(to: host, tookMillis: HostMemory.promptMillis - 1)
+    #expect(memory.preferred == nil, "hosts that all answer are asked in the order that the operator has written")
+    memory.connected(to: host, tookMillis: HostMemory.promptMillis)
+    #expect(memory.preferred == host)
+    memory.connected(to: host, tookMillis: 1)
+    #expect(memory.preferred == host)
+    memory.failed()
+    #expect(memory.preferred == nil)
+  }
+
+  @Test(.enabled(if: Place.isThere))
+  func `a host that is silent takes its time once, and not of each connection`() async throws {
+    let place = try Place()
+    await (try place.open()).close()
+    let session = try place.session()
+    defer { session.abandon() }
+    let host = try #require(session.host)
+    // Connections are taken for it by the kernel, and nobody ever answers.
+    let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 64)
+    let options = Options(
+      conninfo: "\(place.conninfo) host=127.0.0.1,\(host.name) port=\(silent.port),\(host.port)")
+    let connector = Connector(options, Reach(nil))
+    let inboxes = [try DeskInbox(), try DeskInbox()]
+    for inbox in inboxes { for _ in 0..<3 { connector.want(inbox) } }
+    let begun = ContinuousClock.now
+    startThread(named: "connector") { connector.run() }
+    var made = [0, 0]
+    while made != [3, 3], begun.duration(to: .now) < .seconds(20) {
+      try await Task.sleep(for: .milliseconds(10))
+      for (index, inbox) in inboxes.enumerated() {
+        for connection in inbox.take().made {
+          connection.abandon()
+          made[index] += 1
+        }
+      }
+    }
+    connector.close()
+    #expect(made == [3, 3])
+    // Two seconds of each would be twelve.
+    #expect(begun.duration(to: .now) < .seconds(6))
+  }
+}
