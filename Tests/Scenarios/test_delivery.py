@@ -186,6 +186,25 @@ def test_a_relay_that_falls_silent_costs_an_attempt_and_no_call(
     relay.stop()
 
 
+def test_a_relay_that_falls_silent_keeps_no_text_message_waiting(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay, hook = Relay(folder, silent_seconds=12).start(), Webhook(folder).start()
+    slowly = {"concurrent_max": 2, "attempt_seconds": 10, "retry_seconds": 15, "retry_max_seconds": 15}
+    server = serve(
+        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"], **slowly),
+        policy=verification.POLICY, metrics=ON_A_FREE_PORT)
+    client, number = connect(server), verification.fresh_number()
+    for _ in range(4):
+        told_of_a_link(client, simulator)
+    eventually(server, lambda seen: seen(WAITING) == 4 and relay.attempts == 1)
+    client.send_phone_code(number)
+    told = document(hook.wait(seconds=5)[0], *SECRETS)
+    assert told["kind"] == "phone_code" and told["to"] == number and relay.attempts == 1
+    server.kill()
+    relay.stop()
+    hook.stop()
+
+
 @pytest.mark.parametrize("fault", ["no STARTTLS", "another authority", "wrong password", "another host"])
 def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
         fault: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
