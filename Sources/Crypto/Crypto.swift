@@ -1,7 +1,7 @@
-// Crypto owns everything of libcrypto and libsodium: random bytes, digests, sealing, password hashing, key pairs and
-// their signatures, and the wiping of secrets. It does not own formats (JOSE is Tokens), the TLS handshake (TLS), nor
-// where keys and hashes are kept. Nothing here suspends or does I/O; password hashing and RSA signing are slow on
-// purpose, so callers run them on workers. Next: Secret.swift, then SealingKeys, PasswordHasher, PrivateKey, PublicKey.
+// Crypto owns everything of libcrypto, libsodium and libxcrypt: random bytes, digests, sealing, password hashing, key
+// pairs and their signatures, and the wiping of secrets. It does not own formats (JOSE is Tokens), the TLS handshake
+// (TLS), nor where keys and hashes are kept. Nothing here suspends or does I/O. Password hashing is slow on purpose, so
+// callers run it on workers. Next: Secret.swift, then SealingKeys, PasswordHasher, PrivateKey, PublicKey.
 
 internal import COpenSSL
 

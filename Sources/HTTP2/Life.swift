@@ -17,7 +17,7 @@ package struct Life {
     package init() {}
   }
 
-  /// Why a connection is told to go: a metric label and the debug data of its last GOAWAY.
+  /// Why a connection is told to go: the debug data of its last GOAWAY.
   package enum Ending: String, Sendable, CaseIterable {
     case drain = "draining"
     case idle = "max_idle"

@@ -3,7 +3,7 @@
 // Owns: what every call means. Decisions are pure functions of loaded records, the facts of the request, the policy and
 // the time; use cases load, decide and commit, and decide again on newer facts when a race was lost.
 // Does not own: wire messages (Services), storage (Store), hashing, signatures and providers (Ports.swift says what it
-// needs of them), callers and throttles (Admission).
+// needs of them), who calls and what it may (Admission).
 // Read next: Failure.swift and Policy.swift, then SignIn/SignInDecision.swift with its tables in Tests/IdentityTests.
 
 package import Store

@@ -25,7 +25,6 @@ struct Copier: Sendable {
 
   /// - Parameter released: told once the snapshot is closed; the log may start over from then on.
   func copy(to copyPath: String, released: () -> Void) throws(Failure) -> StoreCopy {
-    unsafe lk_name_thread("backup")
     lk_be_nice(Copier.niceness)
     try copyPages(to: copyPath, released: released)
     try standAlone(copyPath)

@@ -1,7 +1,7 @@
-// Tokens owns JOSE: base64url, strict JSON, compact JWS, key sets, the rules for ID tokens of providers, and our own
-// tokens with the keys that sign them. It does not own cryptography (Crypto does the signatures), fetching or caching
-// of key sets (Providers), nor what a session may do (Identity). Everything is a pure function of bytes, keys and the
-// time it is given. Next: JWS.swift, then ProviderTokenRules for other people's tokens, KeyRing for our own.
+// Tokens owns JOSE: strict JSON, compact JWS, key sets, the rules for ID tokens of providers, and our own tokens with
+// the keys that sign them. It does not own base64url (Encodings), cryptography (Crypto does the signatures), fetching
+// or caching of key sets (Providers), nor what a session may do (Identity). Everything is a pure function of bytes,
+// keys and the time it is given. Next: JWS.swift, then ProviderTokenRules for other people's tokens, KeyRing for ours.
 
 /// Why a token of any kind was not taken.
 package enum TokenError: Error, Equatable, Sendable {

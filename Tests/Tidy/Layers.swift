@@ -18,7 +18,7 @@ enum Layers {
   static let all = [
     Layer(
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
-      others: ["ArgumentParser", "CoreMetrics", "Logging"]),
+      others: ["ArgumentParser", "CoreMetrics"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
       ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),
@@ -31,7 +31,7 @@ enum Layers {
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Delivery", "Crypto", "Text", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
+        "Delivery", "Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(
@@ -62,13 +62,13 @@ enum Layers {
     Layer(
       module: "Providers", firstFile: "Providers.swift",
       ours: ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"],
-      others: ["Synchronization", "FoundationEssentials"]),
+      others: ["Synchronization"]),
     Layer(
       module: "Fetch", firstFile: "Fetch.swift", ours: [], c: ["CCurl", "CLinux"],
       others: ["Glibc", "Synchronization"]),
     Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
     Layer(module: "Admission", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
-    Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"], others: ["FoundationEssentials"]),
+    Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),
     Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
     Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),

@@ -71,6 +71,14 @@ private func places(
   #expect(astray == [])
 }
 
+@Test func `what a layer allows is imported somewhere in its module`() {
+  let idle = Layers.all.flatMap { layer in
+    let imported = Set(Tree.sources.filter { $0.module == layer.module }.flatMap(\.imports))
+    return (layer.ours + layer.c + layer.others).filter { !imported.contains($0) }.map { "\(layer.module): \($0)" }
+  }
+  #expect(idle == [])
+}
+
 @Test func `each C library has one importer; OpenSSL's halves, Linux's ends and protobuf-c's have one each`() {
   let shared = [
     "COpenSSL": ["Crypto", "TLS"], "CLinux": ["Fetch", "Reactor", "StorePostgres", "StoreSQLite"],
@@ -92,8 +100,7 @@ private func places(
   let full = Tree.sources.filter { $0.imports.contains("Foundation") }.map(\.path)
   #expect(full == [])
   let homes = [
-    "Sources/Server/Configuration/", "Sources/Providers/", "Sources/Tokens/", "Sources/latchkey-load/",
-    "Sources/Delivery/",
+    "Sources/Server/Configuration/", "Sources/latchkey-load/", "Sources/Delivery/",
   ]
   let essentials = Tree.sources.filter { $0.imports.contains("FoundationEssentials") }.map(\.path)
   #expect(!essentials.isEmpty)

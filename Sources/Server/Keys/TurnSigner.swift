@@ -25,7 +25,8 @@ final class TurnSigner: Sendable {
     trays.value = nil
   }
 
-  /// A compact JWS, made at the next `signAll` of the thread; at once on one that is not attached.
+  /// A compact JWS, made at the next `signAll` of the thread; at once on one that is not attached, and where company
+  /// saves nothing.
   func sign(_ token: UnsignedToken) async throws -> String {
     guard token.gainsByCompany, trays.value != nil else { return try token.signed() }
     return try await withCheckedThrowingContinuation { answer in
