@@ -52,9 +52,6 @@ public final class Connection {
     driver.later { [self] in connect() }
   }
 
-  /// Calls that have not ended.
-  public var openCalls: Int { session.sink.streamCount }
-
   public var wasResumed: Bool { channel?.isResumed ?? false }
 
   // MARK: Calls

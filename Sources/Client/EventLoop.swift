@@ -22,9 +22,6 @@ public final class EventLoop {
   /// Ends `run` after the current turn.
   public func stop() { driver.reactor.stop() }
 
-  /// Monotonic milliseconds, read once a turn.
-  public var nowMillis: Int64 { driver.reactor.nowMillis }
-
   /// Runs `body` once what runs now has ended.
   func later(_ body: @escaping () -> Void) { driver.later(body) }
 

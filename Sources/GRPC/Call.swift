@@ -19,7 +19,6 @@ package struct Call {
     case messages([Message], last: Bool)
   }
 
-  package let head: RequestHead
   private var framing: Framing
   private let streams: Bool
   private let takesOne: Bool
@@ -31,8 +30,7 @@ package struct Call {
 
   /// - Parameter streams: messages are handed out as they come, before the end of the request.
   /// - Parameter takesOne: the client sends one message and no other number, as it does in every unary call.
-  package init(head: RequestHead, messageBytesMax: Int, streams: Bool, takesOne: Bool = false) {
-    self.head = head
+  package init(messageBytesMax: Int, streams: Bool, takesOne: Bool = false) {
     self.streams = streams
     self.takesOne = takesOne || !streams
     framing = Framing(bytesMax: messageBytesMax)

@@ -71,8 +71,6 @@ internal import CNghttp2
     unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
 
-  package func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
-
   /// GOAWAY, then the end as soon as it is written.
   package func terminate() {
     unsafe nghttp2_session_terminate_session(session, ErrorCode.noError.rawValue)

@@ -4,7 +4,6 @@ internal import CNghttp2
 @safe package final class ClientSink {
   /// The server lets no stream beyond this id be answered, and takes no new ones; nil: it has not said so.
   package private(set) var goneAfter: Int32?
-  package var pingAcknowledged = false
   /// Open streams, those included that wait for the server to allow them.
   package var streamCount: Int { streams.count }
   var limits = SessionLimits()
@@ -55,7 +54,6 @@ internal import CNghttp2
 
   private func received(_ header: nghttp2_frame_hd, _ stream: ClientStream?) {
     switch UInt32(header.type) {
-    case NGHTTP2_PING.rawValue: if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true }
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue: if let stream { received(header, on: stream) }
     default: break
     }

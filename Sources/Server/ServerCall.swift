@@ -63,11 +63,11 @@ final class ServerCall {
     deadlineMillis = allowed == .max ? .max : nowMillis + allowed
     switch method.handler {
     case .unary:
-      call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: false)
+      call = Call(messageBytesMax: method.messageBytesMax, streams: false)
       holdsDrain = true
     case .stream(let fromClient, let make):
       holdsDrain = fromClient || method.timeLimitMillis < .max
-      call = Call(head: head, messageBytesMax: method.messageBytesMax, streams: true, takesOne: !fromClient)
+      call = Call(messageBytesMax: method.messageBytesMax, streams: true, takesOne: !fromClient)
       handler = make(context)
     }
   }
@@ -83,7 +83,7 @@ final class ServerCall {
     return Failure(.deadlineExceeded)
   }
 
-  func admit() throws {
+  func admit() throws(Failure) {
     guard method.access != .right || context.caller.rights.include(methodNumber: number) else {
       throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
     }

@@ -3,7 +3,6 @@ internal import Synchronization
 /// What is known of the certificate that is served, for the log and the metrics.
 package struct CertificateStatus: Hashable, Sendable {
   package var certificate: LeafCertificate
-  package var loadedMillis: Int64
   /// The one of the start is the first.
   package var loads = 1
   /// Changes of the files that could not be taken over.
@@ -40,7 +39,7 @@ package final class CurrentContext: Sendable {
     let marks = FileMarks(settings)
     let context = try TLSContext(settings, ticketKeys: ticketKeys, wallMillis: wallMillis)
     served = Mutex(context)
-    let status = CertificateStatus(certificate: context.certificate, loadedMillis: wallMillis)
+    let status = CertificateStatus(certificate: context.certificate)
     loaded = Mutex(Loaded(marks: marks, fault: nil, status: status))
   }
 
@@ -62,7 +61,6 @@ package final class CurrentContext: Sendable {
         served.withLock { $0 = context }
         loaded.fault = nil
         loaded.status.certificate = context.certificate
-        loaded.status.loadedMillis = wallMillis
         loaded.status.loads += 1
         return .loaded(loaded.status)
       } catch {

@@ -86,7 +86,7 @@ enum Seen: Equatable {
 }
 
 func call(limit: Int = 64, streams: Bool = false, takesOne: Bool = false) -> Call {
-  Call(head: RequestHead(), messageBytesMax: limit, streams: streams, takesOne: takesOne)
+  Call(messageBytesMax: limit, streams: streams, takesOne: takesOne)
 }
 
 extension Call {

@@ -102,10 +102,10 @@ package struct TemplateSet: Sendable {
         }
       }
       for kind in kinds where files.contains(kind.name + ".txt") || files.contains(kind.name + ".html") {
-        guard let text = try text(of: "\(path)/\(kind.name).txt") else { continue }
-        let html = files.contains(kind.name + ".html") ? try self.text(of: "\(path)/\(kind.name).html") : nil
+        let html = files.contains(kind.name + ".html") ? try text(of: "\(path)/\(kind.name).html") : nil
         byLanguage[tag(language), default: [:]][kind.name] = try Template(
-          text, html: html, name: "\(path)/\(kind.name)", names: kind.names, occasional: kind.occasionalValues)
+          try text(of: "\(path)/\(kind.name).txt"), html: html, name: "\(path)/\(kind.name)", names: kind.names,
+          occasional: kind.occasionalValues)
       }
     }
   }
@@ -118,7 +118,7 @@ package struct TemplateSet: Sendable {
     }
   }
 
-  private static func text(of path: String) throws(TemplateError) -> String? {
+  private static func text(of path: String) throws(TemplateError) -> String {
     guard let bytes = readFile(path, bytesMax: fileBytesMax), let text = String(validating: bytes, as: UTF8.self)
     else { throw TemplateError(template: path, why: "it cannot be read as UTF-8 of \(fileBytesMax) bytes at most") }
     return text

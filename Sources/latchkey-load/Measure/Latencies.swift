@@ -12,8 +12,6 @@ struct Latencies {
   /// What is longer than the histogram goes counts as its longest.
   mutating func record(nanos: Int64) { histogram.record(UInt64(min(max(0, nanos), Latencies.nanosMax))) }
 
-  mutating func add(_ other: Latencies) { histogram.add(other.histogram) }
-
   mutating func reset() { histogram.reset() }
 
   /// In microseconds; 0 where nothing was recorded.

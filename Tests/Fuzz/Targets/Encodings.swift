@@ -37,11 +37,6 @@ extension FuzzTarget {
     }
   }
 
-  static var usualHead: RequestHead {
-    guard case .success(let head) = usualReader.finish() else { fatalError("a usual head is refused") }
-    return head
-  }
-
   private static var usualReader: HeadReader {
     var reader = HeadReader()
     for (name, value) in [

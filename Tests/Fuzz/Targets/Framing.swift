@@ -27,7 +27,7 @@ extension FuzzTarget {
     var end = End.open
 
     init(_ pieces: [[UInt8]], streams: Bool, endsApart: Bool) {
-      var call = Call(head: usualHead, messageBytesMax: messageBytesMax, streams: streams)
+      var call = Call(messageBytesMax: messageBytesMax, streams: streams)
       let pieces = endsApart || pieces.isEmpty ? pieces + [[]] : pieces
       for (index, piece) in pieces.enumerated() {
         take(call.received(piece, ended: index == pieces.count - 1))

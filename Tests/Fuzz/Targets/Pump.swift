@@ -244,10 +244,10 @@ private final class PumpedCall {
     switch method.handler {
     case .unary:
       handler = nil
-      call = Call(head: head, messageBytesMax: 65_536, streams: false)
+      call = Call(messageBytesMax: 65_536, streams: false)
     case .stream(let fromClient, let make):
       handler = make(context)
-      call = Call(head: head, messageBytesMax: 65_536, streams: true, takesOne: !fromClient)
+      call = Call(messageBytesMax: 65_536, streams: true, takesOne: !fromClient)
     }
   }
 }
