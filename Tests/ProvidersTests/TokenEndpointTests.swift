@@ -231,14 +231,6 @@ struct URLEncodingTests {
     #expect(URLEncoding.formEncoded(" %&+£€") == "+%25%26%2B%C2%A3%E2%82%AC")
   }
 
-  @Test func `unreserved characters of RFC 3986 stay, all others are two capital digits a byte`() {
-    let unreserved = "ABCXYZabcxyz0189-._~"
-    #expect(URLEncoding.percentEncoded(unreserved) == unreserved)
-    #expect(URLEncoding.percentEncoded("Ladies + Gentlemen") == "Ladies%20%2B%20Gentlemen")
-    #expect(URLEncoding.percentEncoded("☃") == "%E2%98%83")
-    #expect(URLEncoding.percentEncoded("\0\u{7F}/:*'") == "%00%7F%2F%3A%2A%27")
-  }
-
   @Test func `parameters follow the query that is there`() {
     let one = [Parameter("a b", "c&d")]
     #expect(URLEncoding.url("https://x/y", adding: one) == "https://x/y?a%20b=c%26d")

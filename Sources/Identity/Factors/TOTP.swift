@@ -47,25 +47,8 @@ package enum TOTP {
 
   /// What an authenticator program reads from a QR code.
   static func uri(secret: [UInt8], issuer: String, account: String) -> String {
-    let issuer = percentEncoded(issuer)
-    return "otpauth://totp/\(issuer):\(percentEncoded(account))?secret=\(Base32.encode(secret))&issuer=\(issuer)"
+    let (issuer, account) = (PercentEncoding.encode(issuer), PercentEncoding.encode(account))
+    return "otpauth://totp/\(issuer):\(account)?secret=\(Base32.encode(secret))&issuer=\(issuer)"
       + "&algorithm=SHA1&digits=\(digits)&period=\(stepMillis / 1_000)"
-  }
-
-  /// RFC 3986 2.3: all but unreserved characters.
-  private static func percentEncoded(_ text: String) -> String {
-    var letters: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        letters.append(byte)
-      default:
-        let hex = String(byte, radix: 16, uppercase: true)
-        letters += Array(("%" + (hex.utf8.count == 1 ? "0" : "") + hex).utf8)
-      }
-    }
-    return String(decoding: letters, as: UTF8.self)
   }
 }

@@ -1,3 +1,4 @@
+import Encodings
 import Store
 
 /// What a mailed code is for, as pages and the links to them name it.
@@ -27,23 +28,8 @@ package enum CodeMode: String, Sendable, CaseIterable {
 enum MailedLink {
   static func uri(_ page: String, mode: CodeMode, code: String, email: String) -> String {
     let separator = page.contains("?") ? (page.hasSuffix("?") || page.hasSuffix("&") ? "" : "&") : "?"
-    return page + separator + "mode=\(mode.rawValue)&code=\(percentEncoded(code))&email=\(percentEncoded(email))"
-  }
-
-  /// All but the unreserved characters of RFC 3986, 2.3.
-  private static func percentEncoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var encoded: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        encoded.append(byte)
-      default: encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
+    let (code, email) = (PercentEncoding.encode(code), PercentEncoding.encode(email))
+    return page + separator + "mode=\(mode.rawValue)&code=\(code)&email=\(email)"
   }
 }
 

@@ -1,3 +1,5 @@
+import Encodings
+
 /// One parameter of a request; a list of them, because OAuth 1.0a knows names that occur twice.
 package struct Parameter: Hashable, Sendable {
   package var name: String
@@ -11,19 +13,8 @@ package struct Parameter: Hashable, Sendable {
 
 /// The two spellings in which parameters travel.
 package enum URLEncoding {
-  /// All but the unreserved characters (RFC 3986, 2.3) as UTF-8 in capital hexadecimal digits: the one spelling that
-  /// RFC 5849, 3.6 signs, and a good one for every query.
-  static func percentEncoded(_ text: String) -> String {
-    var encoded: [UInt8] = []
-    for byte in text.utf8 {
-      if isUnreserved(byte) {
-        encoded.append(byte)
-      } else {
-        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
-  }
+  /// The one spelling that RFC 5849, 3.6 signs, and a good one for every query.
+  static func percentEncoded(_ text: String) -> String { PercentEncoding.encode(text) }
 
   /// application/x-www-form-urlencoded (RFC 6749, Appendix B): a space is a plus.
   static func formEncoded(_ text: String) -> String {
@@ -42,16 +33,4 @@ package enum URLEncoding {
     let isOpen = base.hasSuffix("?") || base.hasSuffix("&")
     return base + (isOpen ? "" : base.contains("?") ? "&" : "?") + query
   }
-
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      true
-    default: false
-    }
-  }
-
-  private static let digits = Array("0123456789ABCDEF".utf8)
 }
