@@ -11,7 +11,8 @@ import pytest
 
 from conftest import HERE, METHODS, Counted
 
-SYSTEM_CALLS_MAX = 0.5
+# A tenth of a call: that many more of them would be one for every ten calls, and turns fall differently each time.
+MARGIN = 0.1
 FEW, MANY = 1000, 4000
 
 
@@ -40,7 +41,7 @@ def test_a_call_makes_no_allocation_more_than_was_committed(
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_at_256_calls_in_flight_a_call_takes_less_than_half_a_system_call(
+def test_at_256_calls_in_flight_a_call_takes_no_more_system_calls_than_was_committed(
         start: Callable[[str], Counted], counted: Callable[[str, str, float], float], name: str) -> None:
     # Detached, so that the process that was started is the server and not the tracer.
     prefix = 'strace -D -f -qq -c -S calls -o "{report}"'
@@ -52,8 +53,7 @@ def test_at_256_calls_in_flight_a_call_takes_less_than_half_a_system_call(
         return total(running.report)
 
     figure = (made_by(5 * MANY) - made_by(MANY)) / (4 * MANY)
-    counted("system_calls", name, figure)
-    assert 0 < figure < SYSTEM_CALLS_MAX
+    assert 0 < figure < counted("system_calls", name, figure) + MARGIN
 
 
 def total(report: Path) -> int:

@@ -64,7 +64,10 @@ private func right() -> [Answer] {
   for (step, answers) in wrong.enumerated() {
     expectWrong(SecondFactor(person), answers.map { right.prefix(step) + [$0] })
   }
-  guard case .enrolled(let enrolled, _) = right[1] else { return }
+  guard case .enrolled(let enrolled, _) = right[1] else {
+    Issue.record("the second answer is not that of an enrolment")
+    return
+  }
   expectWrong(SecondFactor(person), [[right[0], .enrolled(enrolled, recoveryCodes: 0)]])
 }
 

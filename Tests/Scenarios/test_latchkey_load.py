@@ -116,11 +116,10 @@ def rows(report: Report) -> dict[str, Report]:
 
 def adds_up(report: Report) -> None:
     """The same answers are counted by call, by second, by minute and in all."""
+    failed = report["refused"] + report["wrong"] + report["lost"]
     for name in ("calls", "seconds", "minutes"):
         assert sum(each["ok"] for each in report[name]) == report["ok"], name
-        assert sum(each["failed"] for each in report[name]) >= 0
-    failed = report["refused"] + report["wrong"] + report["lost"]
-    assert sum(row["failed"] for row in report["calls"]) == failed
+        assert sum(each["failed"] for each in report[name]) == failed, name
     assert sum(flaw["count"] for row in report["calls"] for flaw in row["flaws"]) == failed
     for row in report["calls"] + report["iterations"]:
         micros = row["micros"]
@@ -130,11 +129,13 @@ def adds_up(report: Report) -> None:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_workload_runs_and_all_its_answers_are_right(
-        roomy: Server, tokens: list[str], tmp_path: Path, workload: str) -> None:
+        roomy: Server, serve: Callable[..., Server], tokens: list[str], tmp_path: Path, workload: str) -> None:
     # Conflicts make accounts of their addresses, which another test cannot make again.
     kept = {"conflict": tokens[80:110], "fetch-pending": tokens[110:]}.get(workload, tokens[:80])
     (tmp_path / "tokens.jsonl").write_text("\n".join(kept))
-    report = load(roomy, workload, "--tokens", tmp_path / "tokens.jsonl")
+    # All the accounts that the other workloads made are more than a slow server exports within a run.
+    server = serve() if workload == "export-accounts" else roomy
+    report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl")
     adds_up(report)
     assert WORKLOADS[workload] <= set(rows(report))
     assert report["ok"] > 0 and report["iterations"][0]["ok"] > 0

@@ -11,12 +11,13 @@ import Testing
   #expect(list.isEmpty)
 }
 
-@Test func `a list that is never empty serves everybody alike and does not grow`() {
+@Test func `a list that is never empty serves everybody alike and does not grow`() throws {
   var list = ReadyList<Int>()
   for member in 0..<1_000 { list.append(member) }
   var served = [Int](repeating: 0, count: 1_000)
   for _ in 0..<50_000 {
-    guard let member = list.next() else { return }
+    let next = list.next()
+    let member = try #require(next)
     served[member] += 1
     list.append(member)
     #expect(list.count == 1_000)

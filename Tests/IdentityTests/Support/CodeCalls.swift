@@ -63,4 +63,19 @@ extension Credential {
     guard case .phoneCode(let verificationID, _) = self else { return "" }
     return verificationID
   }
+
+  var digits: String {
+    get throws {
+      guard case .phoneCode(_, let digits) = self else { throw UnexpectedAnswer(text: "\(self)") }
+      return digits
+    }
+  }
+
+  /// Of a mailed link.
+  var linkCode: String {
+    get throws {
+      guard case .emailLink(_, let code) = self else { throw UnexpectedAnswer(text: "\(self)") }
+      return code
+    }
+  }
 }

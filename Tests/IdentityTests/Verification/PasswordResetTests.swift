@@ -147,7 +147,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 
   @Test func `check 106: a code of another purpose sets no password`() async throws {
     world.store.insert(account(.proved(ada), password: true))
-    guard case .emailLink(_, let code) = try await world.emailLink() else { return }
+    let code = try await world.emailLink().linkCode
     await refused(.invalidCode) { try await world.reset(code) }
     let reset = try await world.passwordReset()
     await refused(.invalidCode) { try await world.signIn(.emailLink(email: ada, code: reset)) }

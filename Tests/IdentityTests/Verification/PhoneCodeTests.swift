@@ -87,12 +87,20 @@ import Testing
   {
     world.store.insert(account(phone: number))
     for _ in 0..<world.policy.pendingLimits.perAccountMax { _ = world.hold(google(), for: "account-y") }
-    _ = try await world.phoneCode()
+    var answers: [PhoneCodeSent] = []
+    for target in [number, "+15550199"] {
+      answers.append(
+        try await SendPhoneCode(world.environment)(SendPhoneCodeRequest(phoneNumber: target), world.call()))
+      #expect(try world.lastMessage().recipient == .phoneNumber(target))
+      #expect(try world.row(answers.last?.verificationID ?? "") != nil)
+    }
+    #expect(Set(answers.map(\.expiresAt)) == [world.now.adding(millis: 600_000)])
+    #expect(Set(answers.map(\.verificationID)).count == 2 && Set(answers.map(\.verificationID.count)).count == 1)
   }
 
   @Test func `the digits are nowhere in the row or the queue in clear`() async throws {
-    guard case .phoneCode(let id, let digits) = try await world.phoneCode() else { return }
-    let row = try #require(try world.row(id))
+    let code = try await world.phoneCode()
+    let (digits, row) = (try code.digits, try #require(try world.row(code.verificationID)))
     #expect(!"\(row)".contains(digits))
     #expect(!world.store.contents.deliveries.contains { "\($0)".contains(digits) })
   }
@@ -172,7 +180,10 @@ import Testing
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
     let code = try await world.phoneCode(for: .link, in: session)
-    guard case .session(_, let alreadyLinked) = try await world.link(code, session) else { return }
+    guard case .session(_, let alreadyLinked) = try await world.link(code, session) else {
+      Issue.record("not a session")
+      return
+    }
     #expect(alreadyLinked && world.store.state("account-y") == account(phone: number))
   }
 
