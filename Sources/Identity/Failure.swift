@@ -55,7 +55,6 @@ package struct Failure: Error, Hashable, Sendable {
     case flowUsed = "FLOW_USED"
     case providerDenied = "PROVIDER_DENIED"
     case providerRefused = "PROVIDER_REFUSED"
-    case askAdministrator = "ASK_ADMINISTRATOR"
     case backupNotConfigured = "BACKUP_NOT_CONFIGURED"
     case backupNotSupported = "BACKUP_NOT_SUPPORTED"
     // Too much.

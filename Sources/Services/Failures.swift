@@ -95,8 +95,7 @@ package enum Failures {
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit,
-      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .askAdministrator, .backupNotConfigured,
-      .backupNotSupported:
+      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .backupNotConfigured, .backupNotSupported:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
     case .providerUnavailable, .storeUnavailable, .backupFailed: .unavailable

@@ -10,6 +10,16 @@ struct Watch: ParsableCommand {
       The calling service needs the right to events (events: true in its configuration). Each line ends with the \
       cursor to go on from; with --json each event is one document on a line of its own. Without --count it ends when \
       the service goes, with exit code 3.
+
+      Types of events, which proto/EVENTS.md explains:
+
+        ACCOUNT_CREATED, LINKED, UNLINKED, RECLAIMED, ADDRESS_DETACHED,
+        ADDRESS_OWNED_ELSEWHERE, DELETED, SIGNED_IN, SIGNED_OUT,
+        REAUTHENTICATED, REFRESH_REPLAYED, SESSIONS_REVOKED, FACTOR_ENROLLED,
+        FACTOR_WITHDRAWN, EMAIL_CHANGED, PASSWORD_CHANGED, MERGED,
+        IDLE_REMOVED, DISABLED, ENABLED, CUSTOM_CLAIMS_CHANGED,
+        ACCOUNT_IMPORTED, ACCOUNTS_EXPORTED, BACKUP_MADE, EMAIL_VERIFIED,
+        EMAIL_REVERTED, PASSWORD_RESET.
       """)
 
   @Option(

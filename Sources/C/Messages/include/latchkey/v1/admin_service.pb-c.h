@@ -363,7 +363,7 @@ struct  Latchkey__V1__ImportError
   int32_t row;
   char *account_id;
   /*
-   * A reason of the error table, such as EMAIL_ALREADY_IN_USE.
+   * One of the reasons that refusals have (ErrorInfo.reason), such as EMAIL_ALREADY_IN_USE.
    */
   char *reason;
   char *field;

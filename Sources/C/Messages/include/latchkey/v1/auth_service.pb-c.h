@@ -49,12 +49,13 @@ struct  Latchkey__V1__SignInRequest
    */
   protobuf_c_boolean existing_only;
   /*
-   * Same key, same caller, within the retention window: the same answer, and nothing done twice.
+   * Same key, same caller, within 24 hours: the same answer, and nothing done twice.
    */
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
   /*
-   * the person's browser session or device, as the caller names it (see semantics)
+   * The person's browser session or device, as the caller names it. What is held in the call's course (a pending token,
+   * a second factor, a flow, a code) can be taken up under the same binding only.
    */
   char *binding;
   /*

@@ -34,7 +34,7 @@ struct  Latchkey__V1__WatchEventsRequest
    */
   char *cursor;
   /*
-   * Names such as "ACCOUNT_CREATED"; none: all.
+   * Names such as "ACCOUNT_CREATED", which proto/EVENTS.md lists; none: all.
    */
   size_t n_types;
   char **types;

@@ -99,7 +99,8 @@ struct  Latchkey__V1__VerifyIdTokenResponse
   char *account_id;
   char *claims_json;
   /*
-   * A reason of the error table, such as TOKEN_EXPIRED or TOKEN_REVOKED, where `active` is false.
+   * Where `active` is false: one of the reasons that refusals have (ErrorInfo.reason), such as TOKEN_EXPIRED or
+   * TOKEN_REVOKED.
    */
   char *inactive_reason;
 };

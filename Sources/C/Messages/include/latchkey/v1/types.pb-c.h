@@ -202,7 +202,8 @@ struct  Latchkey__V1__Session
    */
   Latchkey__V1__ProviderCredential *provider_credential;
   /*
-   * Ways of signing in that this call revoked because nobody had proved them (see semantics: reclaim).
+   * Ways of signing in that this call revoked, because the account had never been proved and its address's owner took
+   * it over.
    */
   size_t n_revoked_provider_ids;
   char **revoked_provider_ids;
