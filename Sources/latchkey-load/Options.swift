@@ -117,7 +117,7 @@ struct PeopleOptions: ParsableArguments {
   @Option(help: "Accounts with passwords, read if it is there and written: later runs need not make them again.")
   var accountsFile: String?
 
-  @Option(help: "ID tokens of providers, which deploy/load/tokens makes.")
+  @Option(help: "ID tokens of providers, which deploy/load/tokens.py makes.")
   var tokens: String?
 
   @Option(help: "Addresses that fetch asks for, such as 'person{0-999999}@example.com', in place of prepared ones.")

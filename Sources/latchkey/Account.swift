@@ -63,7 +63,8 @@ struct Merge: DeskCommand {
         latchkey merge --other-profile other --dry-run
         latchkey merge --other-profile other --keep password=this --keep oidc.corp=other
 
-      Where both have a password, a telephone or a person of one provider, --keep says whose stays.
+      Where both have a password, a telephone or a person of one provider, --keep says whose stays. Of second factors \
+      (second_factors) it is asked where both have some and more than five together.
       """)
 
   @Option(name: .long, help: ArgumentHelp("The profile that the other account is signed in under.", valueName: "name"))

@@ -48,20 +48,6 @@ struct SendPhoneCode: DeskCommand {
       latchkey sign-in --phone-code
       """)
 
-  enum Purpose: String, CaseIterable, ExpressibleByArgument {
-    case signIn = "sign-in"
-    case link
-    case reauthenticate
-
-    var onTheWire: PhoneCodePurpose {
-      switch self {
-      case .signIn: .signIn
-      case .link: .link
-      case .reauthenticate: .reauthenticate
-      }
-    }
-  }
-
   @Argument(help: "The telephone number, with + and its country code.")
   var number: String
 
@@ -77,7 +63,7 @@ struct SendPhoneCode: DeskCommand {
     let answer: SendPhoneCodeResponse = try desk.call(
       "VerificationService/SendPhoneCode",
       SendPhoneCodeRequest(
-        phoneNumber: number, purpose: purpose.onTheWire,
+        phoneNumber: number, purpose: purpose.ofPhoneCode,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
     try desk.remember(code: answer.verificationID, expiresAtMillis: answer.expiresAtMillis)
     return desk.sent(

@@ -7,27 +7,13 @@ struct Start: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Begin a flow through a provider's own pages.",
     discussion: """
-      latchkey start twitter.com --redirect-uri https://localhost:8443/callback --parameter lang=de
+      latchkey start twitter.com --redirect-uri http://localhost:3000/callback --parameter lang=de
       latchkey sign-in --flow
 
       Open the address that is printed, and agree. The browser then ends at the redirect URI, where nothing has to \
       listen: what its address bar shows is what sign-in --flow asks for. Of a provider that posts its answer \
       (response mode form_post), add the posted form to the redirect URI behind a question mark.
       """)
-
-  enum Purpose: String, CaseIterable, ExpressibleByArgument {
-    case signIn = "sign-in"
-    case link
-    case reauthenticate
-
-    var onTheWire: StartFlowRequest.Purpose {
-      switch self {
-      case .signIn: .signIn
-      case .link: .link
-      case .reauthenticate: .reauthenticate
-      }
-    }
-  }
 
   @Argument(help: "The provider, such as twitter.com or oidc.corp.")
   var provider: String
@@ -65,7 +51,7 @@ struct Start: DeskCommand {
         providerID: provider, redirectURI: redirectURI, scopes: scope,
         customParameters: Dictionary(
           parameters.map { (String($0[0]), String($0[1])) }, uniquingKeysWith: { $1 }),
-        loginHint: loginHint, purpose: purpose.onTheWire,
+        loginHint: loginHint, purpose: purpose.ofFlow,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, binding: try desk.binding()))
     try desk.remember(flow: answer.flowID, expiresAtMillis: answer.expiresAtMillis)
     let until = answer.expiresAtMillis.map(rfc3339) ?? "the service forgets it"

@@ -28,7 +28,7 @@ struct Latchkey: ParsableCommand {
       3 the service cannot be reached; 4 the service wants something else first (another sign-in, a second factor); \
       5 nobody is signed in.
       """,
-    version: "0.1.0",
+    version: Build.version,
     groupedSubcommands: [
       CommandGroup(name: "Sessions", subcommands: [
         SignUp.self, Start.self, SignIn.self, Refresh.self, Sessions.self, SignOut.self, WhoAmI.self, Token.self,

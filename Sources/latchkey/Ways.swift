@@ -33,10 +33,14 @@ struct Providers: DeskCommand {
 
   private func report(_ answer: FetchProvidersResponse) -> Report {
     let methods = answer.signInMethods.map(printable).joined(separator: ", ")
-    var lines = [methods.isEmpty ? "No way of signing in is known, or none is told." : "Sign in by: \(methods)."]
+    let untold = answer.methodsMailed
+      ? "The ways of signing in were mailed to the account's address."
+      : "No way of signing in is known, or none is told."
+    var lines = [methods.isEmpty ? untold : "Sign in by: \(methods)."]
     var members = [
       JSONMember("registered", .bool(answer.registered)), JSONMember("provider_ids", .strings(answer.providerIDs)),
       JSONMember("sign_in_methods", .strings(answer.signInMethods)),
+      JSONMember("methods_mailed", .bool(answer.methodsMailed)),
     ]
     if let pending = answer.pending {
       let until = pending.expiresAtMillis.map(rfc3339) ?? "the service forgets it"
@@ -70,7 +74,7 @@ struct Link: DeskCommand {
     let given = try credential.credential(desk)
     guard (given == nil) != (held == nil), let presented = given ?? held.map({ Credential(kind: .pendingToken($0)) })
     else {
-      throw Ending.usage("link", "give --email, --provider, --custom-token-file, --flow or --pending, one of them")
+      throw Ending.usage("link", "give one of the credentials of latchkey help link, --pending or --pending-token-file")
     }
     let answer: LinkResponse = try desk.call(
       "AuthService/Link",
@@ -126,7 +130,7 @@ struct Reauthenticate: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     guard let presented = try credential.credential(desk) else {
-      throw Ending.usage("reauthenticate", "give --email, --provider, --custom-token-file or --flow")
+      throw Ending.usage("reauthenticate", "give one of the credentials of latchkey help reauthenticate")
     }
     let answer: ReauthenticateResponse = try desk.call(
       "AuthService/Reauthenticate",

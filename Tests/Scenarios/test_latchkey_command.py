@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import stat
 import subprocess
 import time
@@ -18,11 +19,18 @@ import pytest
 from clients import PASSWORD, Client, fresh_email
 from configuration import KEYS
 from processes import LATCHKEYD, Server, Simulator
+from stubs import ROOT
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
 # As the help of `latchkey` documents them.
 DONE, REFUSED, USAGE, UNREACHABLE, UNFINISHED, NOBODY = range(6)
 WRONG = "not the password at all"
+
+
+def of_different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object that has a name twice says another thing to every reader (RFC 8259 4)."""
+    assert len({name for name, _ in pairs}) == len(pairs), [name for name, _ in pairs]
+    return dict(pairs)
 
 
 @dataclass
@@ -47,7 +55,7 @@ class Person:
         ended = self.run(*words, "--json", **variables)
         assert ended.returncode == code, ended.stdout + ended.stderr
         assert ended.stderr == ""
-        return json.loads(ended.stdout)
+        return json.loads(ended.stdout, object_pairs_hook=of_different_names)
 
     def file(self, name: str, text: str) -> str:
         path = self.home / name
@@ -218,11 +226,23 @@ def test_providers_of_an_address_are_told_to_a_caller_with_the_right(person: Per
     email = fresh_email()
     person.sign_up(email)
     assert person.json("providers", "--email", email) == {
-        "registered": True, "provider_ids": ["password"], "sign_in_methods": ["password"]}
+        "registered": True, "provider_ids": ["password"], "sign_in_methods": ["password"], "methods_mailed": False}
     key = person.file("shop.apikey", KEYS["shop"])
     hidden = person.json("providers", "--email", email, "--api-key-file", key, "--profile", "shop")
     assert not hidden["registered"]
     assert person.run("providers").returncode == USAGE
+
+
+def test_methods_that_are_mailed_instead_of_told_are_said_to_be(person: Person, simulator: Simulator) -> None:
+    shop = Person(person.server, person.home, {})
+    shop.environment["LATCHKEY_API_KEY"] = KEYS["shop"]
+    email = fresh_email()
+    shop.sign_up(email)
+    token = simulator.token("oidc.corp", email=email)
+    shop.json("sign-in", "--provider", "oidc.corp", code=UNFINISHED, LATCHKEY_ID_TOKEN=token)
+    held = shop.json("providers", "--pending")
+    assert held["methods_mailed"] and held["sign_in_methods"] == []
+    assert "were mailed to the account's address" in shop.run("providers", "--pending").stdout
 
 
 def test_a_custom_token_signs_in(person: Person, admin: Client) -> None:
@@ -377,6 +397,13 @@ def converse(person: Person, words: list[str], answers: list[tuple[str, str]]) -
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), seen
+
+
+def test_the_help_of_watch_lists_every_type_of_event(person: Person) -> None:
+    table = (ROOT / "proto/EVENTS.md").read_text()
+    types = re.findall(r"^\| `([A-Z_]+)` ", table, re.MULTILINE)
+    told = person.run("watch", "--help").stdout.partition("EVENTS.md explains:")[2].partition("USAGE:")[0]
+    assert types and re.findall(r"[A-Z_]+", told) == types
 
 
 def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyotp
 import pytest
 from authenticators import Authenticator
 from clients import PASSWORD, assertion, fresh_email
+from configuration import KEYS
 from processes import Server, Simulator
-from test_latchkey_command import DONE, REFUSED, UNFINISHED, USAGE, Person
+from test_latchkey_command import DONE, REFUSED, UNFINISHED, USAGE, Person, of_different_names
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -50,6 +52,22 @@ def test_a_factor_is_enrolled_shown_and_withdrawn(person: Person, simulator: Sim
     assert person.json("whoami")["account"]["second_factors"] == []
     person.json("sign-out")
     assert person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)["outcome"] == "session"
+
+
+def test_an_administrator_reads_factors_once_whatever_the_command(person: Person, simulator: Simulator) -> None:
+    enrolled(person, simulator)
+    shown = person.json("whoami")["account"]
+    key = {"LATCHKEY_API_KEY": KEYS["admin"]}
+    account_id = shown["account_id"]
+    looked_up = person.json("lookup", "--id", account_id, **key)["account"]
+    assert looked_up["second_factors"] == shown["second_factors"] and len(shown["second_factors"]) == 2
+    for words in (["disable", account_id], ["enable", account_id], ["set-claims", account_id, "{}"]):
+        assert person.json(*words, **key)["account"]["second_factors"] == shown["second_factors"]
+    assert all("second_factors" in each for each in person.json("list", "--size", "1000", **key)["accounts"])
+    lines = person.run("export", **key).stdout.splitlines()
+    exported = [json.loads(line, object_pairs_hook=of_different_names) for line in lines]
+    [found] = [each for each in exported if each.get("account_id") == account_id]
+    assert found["second_factors"] == shown["second_factors"]
 
 
 def test_a_recovery_code_is_read_from_a_file_and_never_remembered(person: Person, simulator: Simulator) -> None:

@@ -65,8 +65,3 @@ struct Gauges {
     registry.collect(family) { read().map { [(Labels.none, .number($0))] } ?? [] }
   }
 }
-
-/// What this build is called.
-package enum Build {
-  package static let version = "0.1.0"
-}

@@ -22,15 +22,9 @@ extension Desk {
 extension Account {
   /// With what only administrators are shown.
   var administratorsJSON: JSONValue {
-    let factors = secondFactors.map { factor in
-      JSONValue.object([
-        JSONMember("factor_id", .string(factor.factorID)), JSONMember("kind", .string(factor.kind)),
-        JSONMember("phone_number", .string(factor.maskedPhoneNumber)),
-      ])
-    }
-    return .object((json.members ?? []) + [
+    .object((json.members ?? []) + [
       JSONMember("phone_number", .string(phoneNumber)), JSONMember("disabled", .bool(disabled)),
-      JSONMember("custom_claims_json", .string(customClaimsJSON)), JSONMember("second_factors", .array(factors)),
+      JSONMember("custom_claims_json", .string(customClaimsJSON)),
     ])
   }
 }
