@@ -28,6 +28,8 @@ final class Connection {
   var life: Life
   var certificateName: String?
   var admission = AdmissionCache()
+  /// The log has a line of it.
+  var hasRefusedStranger = false
   private var out: [UInt8] = []
   private var outOffset = 0
   private var watchesRead = true

@@ -1,6 +1,7 @@
 internal import Admission
 internal import GRPC
 internal import HTTP2
+internal import Identity
 internal import Services
 internal import Wire
 
@@ -26,34 +27,44 @@ extension Connection {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
     let method = worker.shared.methods[number]
-    do {
-      let caller = try admitted(head, to: method)
-      let call = ServerCall(
-        stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
-      try call.admit()
-      if call.isStreaming {
-        guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
-          worker.reached(.streamingCalls, on: self)
-          let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
-          return refuse(stream, refusal, session, method: number)
-        }
-        streamingCalls += 1
-      }
-      if call.follows { beginFollowing() }
-      callCount += 1
-      worker.meter.began(number)
-      if call.holdsDrain { holdingCalls += 1 }
-      stream.call = call
-      life.used(nowMillis: worker.nowMillis)
-      if call.isStreaming || !stream.ended { scheduleDeadline(call) }
-      if call.deadlineMillis <= worker.nowMillis {
-        finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-      }
+    let caller: Caller
+    do throws(CallerRefusal) {
+      caller = try admitted(head, to: method)
     } catch {
-      let status = Failures.status(of: error, arena: worker.arena)
-      worker.metrics.failed(error, status.code)
-      worker.meter.refused(number, status.code)
-      session.respondTrailersOnly(stream, Replies.trailersOnly(status))
+      // Strangers may ask as often as they like, and the log would be theirs: a line for the first of a connection.
+      if !hasRefusedStranger { worker.log.call(method.path, of: address, error) }
+      hasRefusedStranger = true
+      return turnAway(stream, error, session, number)
+    }
+    let call = ServerCall(
+      stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+    do throws(Failure) {
+      try call.admit()
+    } catch {
+      worker.log.call(call.context, error: error)
+      return turnAway(stream, error, session, number)
+    }
+    if call.isStreaming {
+      guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
+        worker.reached(.streamingCalls, on: self)
+        let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
+        return refuse(stream, refusal, session, method: number)
+      }
+      streamingCalls += 1
+    }
+    take(call, session)
+  }
+
+  private func take(_ call: ServerCall, _ session: Session) {
+    if call.follows { beginFollowing() }
+    callCount += 1
+    worker.meter.began(call.number)
+    if call.holdsDrain { holdingCalls += 1 }
+    call.stream.call = call
+    life.used(nowMillis: worker.nowMillis)
+    if call.isStreaming || !call.stream.ended { scheduleDeadline(call) }
+    if call.deadlineMillis <= worker.nowMillis {
+      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
     }
   }
 
@@ -65,6 +76,14 @@ extension Connection {
       guard method.access == .anyone else { throw error }
       return .anyone
     }
+  }
+
+  /// A call that its caller may not make.
+  private func turnAway(_ stream: HTTP2.Stream, _ error: any Error, _ session: Session, _ method: Int) {
+    let status = Failures.status(of: error, arena: worker.arena)
+    worker.metrics.failed(error, status.code)
+    worker.meter.refused(method, status.code)
+    session.respondTrailersOnly(stream, Replies.trailersOnly(status))
   }
 
   /// A call that ends with its head. `method`: nil where it is none of ours.

@@ -47,6 +47,14 @@ package struct Log: Sendable {
 
   private static let clientGone = ("client", "gone")
 
+  /// A call of somebody whom no configuration names.
+  func call(_ path: String, of peerAddress: String, _ refusal: CallerRefusal) {
+    write(.info, "call", [
+      "debug": "\(refusal)", "method": path, "outcome": Failure.Reason.callerUnidentified.rawValue,
+      "peer": peerAddress,
+    ])
+  }
+
   /// A refused call at info, a failure of ours at error: its text is for us, the client got none of it.
   func call(_ context: CallContext, error: any Error, clientGone: Bool = false) {
     switch error {
@@ -57,13 +65,26 @@ package struct Log: Sendable {
       if let field = failure.field { fields["field"] = .string(field) }
       if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
-    case let error as WireError: write(.info, "call", fields(context, "\(error)"))
+    case let error as WireError:
+      var fields = fields(context, Log.outcome(of: error))
+      if case .text(let field) = error { fields["field"] = .string(field) }
+      if case .malformed(let fault) = error { fields["debug"] = .string("malformed: \(fault.rawValue)") }
+      write(.info, "call", fields)
     // Without the name, which is a stranger's text of any length.
     case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND"))
     default:
       var fields = fields(context, "INTERNAL")
       fields["error"] = .string("\(error)")
       write(.error, "call", fields)
+    }
+  }
+
+  /// As the client is told: a reason, or the name of a status that has none.
+  private static func outcome(of error: WireError) -> String {
+    switch error {
+    case .text: Failure.Reason.invalidField.rawValue
+    case .malformed: "INTERNAL"
+    case .tooLarge: "RESOURCE_EXHAUSTED"
     }
   }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from clients import PASSWORD, Client, assertion, fresh_email, password, provider, session
+from failures import expect_failure
+from grpc import StatusCode
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from metrics import ON_A_FREE_PORT, eventually
@@ -31,6 +34,26 @@ def test_no_log_line_holds_a_password_a_token_or_a_key(server: Server, web: Clie
     for secret in (PASSWORD, token, exists.pending_token, made.id_token, made.refresh_token, linked.id_token,
                    refreshed.refresh_token, "lk_"):
         assert secret not in text
+
+
+def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no_log(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    with expect_failure(StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED"):
+        connect(server).lookup(account_id="somebody")
+    stranger = connect(server, key="lk_" + "0" * 64)
+    for _ in range(3):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"):
+            stranger.create(fresh_email())
+    web = connect(server)
+    web.create(fresh_email())
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not any(line.get("outcome") == "OK" for line in server.lines()):
+        time.sleep(0.02)
+    seen = [(line.get("caller"), line["outcome"], line["method"].rpartition("/")[2], line["peer"])
+            for line in server.lines() if line["message"] == "call" and line["outcome"] != "OK"]
+    assert seen == [("web", "CALLER_NOT_ALLOWED", "Lookup", "127.0.0.1"),
+                    (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1")]
 
 
 def test_a_call_whose_client_has_gone_is_logged_and_counted_by_what_came_of_it(

@@ -7,6 +7,7 @@ import Reactor
 import Services
 import Store
 import Testing
+import Wire
 
 @testable import Server
 
@@ -87,6 +88,10 @@ private func context() throws -> CallContext {
     log.call(context, error: NotForeseen())
     log.call(context, outcome: "OK", clientGone: true)
     log.call(context, error: Failure(.cancelled), clientGone: true)
+    log.call(context, error: WireError.text(field: "credential.password.email"))
+    log.call(context, error: WireError.malformed(.wireType))
+    log.call(context, error: WireError.tooLarge)
+    log.call("/a/B", of: "192.0.2.2", .unknown)
   }
   let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
   #expect(
@@ -97,6 +102,13 @@ private func context() throws -> CallContext {
       call.merging(["level": "error", "outcome": "INTERNAL", "error": "NotForeseen()"]) { $1 },
       call.merging(["level": "info", "outcome": "OK", "client": "gone"]) { $1 },
       call.merging(["level": "info", "outcome": "CANCELLED", "client": "gone"]) { $1 },
+      call.merging(["level": "info", "outcome": "INVALID_FIELD", "field": "credential.password.email"]) { $1 },
+      call.merging(["level": "info", "outcome": "INTERNAL", "debug": "malformed: wire_type"]) { $1 },
+      call.merging(["level": "info", "outcome": "RESOURCE_EXHAUSTED"]) { $1 },
+      [
+        "level": "info", "message": "call", "method": "/a/B", "peer": "192.0.2.2", "outcome": "CALLER_UNIDENTIFIED",
+        "debug": "unknown",
+      ],
     ])
 }
 
