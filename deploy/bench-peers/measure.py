@@ -27,8 +27,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", type=Path)
     given = parser.parse_args()
-    if given.save and given.only:
-        parser.error("--save writes the whole table: leave --only out")
+    if given.save and (given.only or not given.growth):
+        parser.error("--save writes the whole table: leave --only out, and give --growth")
     return given
 
 
