@@ -76,14 +76,37 @@ package struct ProviderTokenRules: Sendable {
   package func verify(
     _ token: JWS, keys: JWKSet, accessToken: String?, code: String? = nil, now: Int64
   ) throws(TokenRefusal) -> ProviderClaims {
-    guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
     guard ProviderTokenRules.mayBeIDToken(type: token.type) else { throw .type }
-    guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
-    guard token.isSigned(by: key.publicKey) else { throw .badSignature }
-    guard let claims = try? token.claims() else { throw .malformedClaims }
+    let (claims, key) = try signedClaims(token, keys)
     let checked = try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
     guard speaks(key, for: checked) else { throw .keyIssuer }
     return checked
+  }
+
+  /// A signed answer of userinfo (OpenID Connect Core 5.3.2), which need not say whose it is and for whom.
+  package func verifyUserinfo(
+    _ token: JWS, keys: JWKSet, beside idToken: ProviderClaims
+  ) throws(TokenRefusal) -> JSONValue {
+    let (claims, key) = try signedClaims(token, keys)
+    guard speaks(key, for: idToken) else { throw .keyIssuer }
+    if let issuer = claims["iss"] {
+      guard let issuer = issuer.string, identical(issuer, idToken.issuer) else { throw .issuer }
+    }
+    if let audience = claims["aud"] {
+      let audiences = audience.string.map { [$0] } ?? audience.strings ?? []
+      guard audiences.contains(where: isOurs) else { throw .audience }
+    }
+    return claims
+  }
+
+  private func signedClaims(
+    _ token: JWS, _ keys: JWKSet
+  ) throws(TokenRefusal) -> (claims: JSONValue, key: JWKSet.Key) {
+    guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
+    guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
+    guard token.isSigned(by: key.publicKey) else { throw .badSignature }
+    guard let claims = try? token.claims() else { throw .malformedClaims }
+    return (claims, key)
   }
 
   /// RFC 8725, 3.11: who signs access tokens, logout tokens and events with the same keys says so in their type. ID

@@ -1,3 +1,4 @@
+import Crypto
 import Fetch
 import Providers
 import Store
@@ -118,6 +119,73 @@ struct UserinfoTests {
     try bench.redeems(bench.claims())
     bench.answers(bench.profileURL, text: "<html>", status: status)
     #expect(await bench.refusal()?.name == name)
+  }
+
+  // MARK: Signed answers
+
+  private func serve(_ bench: FlowBench, signed token: String, as type: String = "application/jwt") {
+    let answer = FetchedBody(status: 200, contentType: type, bytes: Array(token.utf8))
+    bench.fetcher.answer(bench.profileURL, .success(answer))
+  }
+
+  private func bench() throws -> FlowBench {
+    let bench = try FlowBench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
+    try bench.redeems(bench.claims(["email": nil]))
+    return bench
+  }
+
+  /// What an answer says that need not say more.
+  private let said: [String: JSONValue?] = [
+    "email": .string("bob@corp.com"), "email_verified": .bool(true), "exp": nil, "iat": nil, "iss": nil, "aud": nil,
+  ]
+
+  @Test(arguments: ["application/jwt", "Application/JWT; charset=utf-8"])
+  func `signed userinfo is believed as what is in it`(type: String) async throws {
+    let bench = try bench()
+    let whole = said.merging(["iss": .string(bench.issuer.issuer), "aud": .array([.string("client-1")])]) { $1 }
+    for claims in [said, whole] {
+      serve(bench, signed: try bench.issuer.token(claims), as: type)
+      let assertion = try await bench.finish().assertion
+      #expect(assertion.email == "bob@corp.com" && assertion.tier == .verified)
+      #expect(assertion.profileJSON.hasPrefix("{") && assertion.profileJSON.contains("bob@corp.com"))
+    }
+  }
+
+  @Test(arguments: [
+    (["iss": .string("https://other.example.com")], "ISSUER"), (["iss": .null], "ISSUER"),
+    (["aud": .string("client-2")], "AUDIENCE"), (["aud": .array([])], "AUDIENCE"),
+    (["sub": .string("person-2")], "the profile is of another subject"),
+    (["sub": nil], "the profile is of another subject"),
+  ] as [([String: JSONValue?], String)])
+  func `signed userinfo of another issuer, for another client or about another subject is refused`(
+    changes: [String: JSONValue?], why: String
+  ) async throws {
+    let bench = try bench()
+    serve(bench, signed: try bench.issuer.token(said.merging(changes) { $1 }))
+    #expect(await bench.refusal() == .invalid(why: why))
+  }
+
+  @Test func `userinfo that somebody else signed, or nobody, is refused`() async throws {
+    let bench = try bench()
+    serve(bench, signed: try Issuer(key: Keys.otherP256).token(said))
+    #expect(await bench.refusal() == .invalid(why: "BAD_SIGNATURE"))
+    serve(bench, signed: try Issuer(key: Keys.p384, algorithm: .es384).token(said))
+    #expect(await bench.refusal() == .invalid(why: "ALGORITHM_NOT_PINNED"))
+    serve(bench, signed: #"{"sub":"person-1","email":"bob@corp.com"}"#)
+    #expect(await bench.refusal()?.name == "invalid")
+    serve(bench, signed: try bench.issuer.token(said), as: "application/json")
+    #expect(await bench.refusal()?.name == "unavailable")
+  }
+
+  @Test func `check 53: a key that signs userinfo and is newer than those at hand is asked for at once`() async throws {
+    let bench = try bench()
+    _ = try await bench.start()
+    let renewed = Issuer(key: Keys.otherP256, keyID: "k2")
+    let both = JSONValue.object([JSONMember("keys", .array([bench.issuer.jwk, renewed.jwk]))])
+    bench.fetcher.answer(bench.issuer.keysURL, .success(FetchedBody(status: 200, bytes: json(both))))
+    serve(bench, signed: try renewed.token(said))
+    let verified = try await bench.registry.finish(Flow.callback(), of: Flow.begun, at: bench.id, at: later(seconds: 1))
+    #expect(verified.assertion.email == "bob@corp.com")
   }
 
   @Test func `userinfo is never asked where configuration says so`() async throws {

@@ -15,7 +15,7 @@ struct OIDCClient: Sendable {
   let flow: CodeFlow?
   /// Of the metadata; with the placeholder where it is that of many tenants.
   let issuer: String
-  private let rules: ProviderTokenRules
+  let rules: ProviderTokenRules
   let keys: KeyCache
   private let subject: SubjectRule
 
@@ -72,12 +72,20 @@ struct OIDCClient: Sendable {
   ) throws(ProviderRefusal) -> Verified? {
     let token: JWS
     do throws(TokenError) { token = try JWS(text) } catch { throw .invalid(why: "\(error)") }
+    let claims = try withKeysNow(at: now) { keys throws(TokenRefusal) in
+      try rules.verify(token, keys: keys, accessToken: accessToken, code: code, now: now.seconds)
+    }
+    guard let claims else { return nil }
+    return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
+  }
+
+  /// nil: the key that is needed is not here, and the provider may be asked for it.
+  func withKeysNow<Value>(
+    at now: Timestamp, _ verify: (JWKSet) throws(TokenRefusal) -> Value
+  ) throws(ProviderRefusal) -> Value? {
     let view = keys.view(at: now)
     guard let keys = view.keys else { return try missing(view.ifMissing, .unknownKey) }
-    let claims: ProviderClaims
-    do throws(TokenRefusal) {
-      claims = try rules.verify(token, keys: keys, accessToken: accessToken, code: code, now: now.seconds)
-    } catch {
+    do throws(TokenRefusal) { return try verify(keys) } catch {
       switch error {
       case .unknownKey, .badSignature: return try missing(view.ifMissing, error)
       case .expired: throw .expired
@@ -85,12 +93,25 @@ struct OIDCClient: Sendable {
       default: throw .invalid(why: error.rawValue)
       }
     }
-    return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
   }
 
-  private func missing(
+  /// Until there is an answer, asking for keys between.
+  func fetchingKeys<Value>(
+    at now: Timestamp, _ verify: () throws(ProviderRefusal) -> Value?
+  ) async throws -> Value {
+    for _ in 0..<KeyCache.fetchesForOneToken {
+      if let value = try verify() { return value }
+      await keys.refresh(at: now)
+    }
+    guard let value = try verify() else {
+      throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
+    }
+    return value
+  }
+
+  private func missing<Value>(
     _ key: KeyCache.IfMissing, _ refusal: TokenRefusal
-  ) throws(ProviderRefusal) -> Verified? {
+  ) throws(ProviderRefusal) -> Value? {
     switch key {
     case .fetch: return nil
     case .unavailable(let why): throw .unavailable(why: why)

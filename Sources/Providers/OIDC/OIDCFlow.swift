@@ -56,7 +56,7 @@ extension OIDCClient {
     }
     try checkFlowNonce(verified.claims.nonce, of: state)
     try check(verified.claims)
-    let profile = try await profile(of: verified, from: places.endpoints.profile, answer.own.accessToken, flow)
+    let profile = try await profile(of: verified, from: places.endpoints.profile, answer.own.accessToken, flow, at: now)
     // The token is handed to the caller, who may not bring it back as one of a kit's.
     return VerifiedToken(
       assertion: assertion(verified, profile: profile), toSpend: toSpend(verified.claims, of: answer.own.idToken),
@@ -76,14 +76,9 @@ extension OIDCClient {
   }
 
   private func claims(_ token: String, accessToken: String, code: String?, at now: Timestamp) async throws -> Verified {
-    for _ in 0..<KeyCache.fetchesForOneToken {
-      if let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) { return verified }
-      await keys.refresh(at: now)
+    try await fetchingKeys(at: now) { () throws(ProviderRefusal) in
+      try claimsNow(token, accessToken: accessToken, code: code, at: now)
     }
-    guard let verified = try claimsNow(token, accessToken: accessToken, code: code, at: now) else {
-      throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
-    }
-    return verified
   }
 
   private func places(at now: Timestamp) async throws -> Places {
@@ -119,23 +114,5 @@ extension OIDCClient {
       throw ProviderRefusal.unavailable(why: "the metadata was over before it could be used")
     }
     throw ProviderRefusal.unavailable(why: why)
-  }
-
-  /// OpenID Connect Core 5.3.2: what is said about another subject is about somebody else (check 51).
-  private func profile(
-    of verified: Verified, from url: String, _ accessToken: String, _ flow: CodeFlow
-  ) async throws -> Document? {
-    let isAsked =
-      switch settings.profileUse {
-      case .always: true
-      case .missing: !Person.isComplete(verified.claims.all, of: settings)
-      case .never: false
-      }
-    guard isAsked, !url.isEmpty else { return nil }
-    let profile = try await flow.calls.document(url, accessToken: accessToken)
-    guard let subject = profile.value["sub"]?.string, subject.utf8.elementsEqual(verified.claims.subject.utf8) else {
-      throw ProviderRefusal.invalid(why: "the profile is of another subject")
-    }
-    return profile
   }
 }

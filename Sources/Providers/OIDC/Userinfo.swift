@@ -1,0 +1,50 @@
+import Fetch
+import Store
+import Tokens
+
+extension OIDCClient {
+  /// What the provider says of the person beside the ID token; nil where nobody asks. What is said about another
+  /// subject is about somebody else (OpenID Connect Core 5.3.2, check 51).
+  func profile(
+    of verified: Verified, from url: String, _ accessToken: String, _ flow: CodeFlow, at now: Timestamp
+  ) async throws -> Document? {
+    let isAsked =
+      switch settings.profileUse {
+      case .always: true
+      case .missing: !Person.isComplete(verified.claims.all, of: settings)
+      case .never: false
+      }
+    guard isAsked, !url.isEmpty else { return nil }
+    let answer = try await flow.calls.answer(url, accessToken: accessToken)
+    let profile =
+      answer.status == 200 && answer.isJWT
+      ? try await signed(answer.bytes, beside: verified.claims, at: now) : try ProviderCalls.document(answer)
+    guard let subject = profile.value["sub"]?.string, subject.utf8.elementsEqual(verified.claims.subject.utf8) else {
+      throw ProviderRefusal.invalid(why: "the profile is of another subject")
+    }
+    return profile
+  }
+
+  /// The answer to a client that is registered for signed ones.
+  private func signed(
+    _ bytes: [UInt8], beside idToken: ProviderClaims, at now: Timestamp
+  ) async throws -> Document {
+    let token: JWS
+    do throws(TokenError) { token = try JWS(String(decoding: bytes, as: UTF8.self)) } catch {
+      throw ProviderRefusal.invalid(why: "userinfo: \(error)")
+    }
+    let claims = try await fetchingKeys(at: now) { () throws(ProviderRefusal) in
+      try withKeysNow(at: now) { keys throws(TokenRefusal) in
+        try rules.verifyUserinfo(token, keys: keys, beside: idToken)
+      }
+    }
+    return Document(value: claims, bytes: token.payload)
+  }
+}
+
+extension FetchedBody {
+  /// RFC 7519, 10.3.1, with or without parameters.
+  fileprivate var isJWT: Bool {
+    contentType.prefix { $0 != ";" && $0 != " " }.lowercased() == "application/jwt"
+  }
+}
