@@ -22,6 +22,28 @@ import Testing
       id: id, from: digest, to: digest, at: Timestamp(millis: 1), idleExpiresAt: Timestamp(millis: 10))
   }
 
+  @Test func `who makes the first signing key waits for another who does, and then finds that there is one`()
+    async throws
+  {
+    let place = try Place(database: true)
+    let store = try place.open()
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute(
+      """
+      BEGIN; SELECT version FROM schema_version WHERE id = 1 FOR UPDATE;
+      INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from)
+      VALUES ('a', 'ES256', '', 0, 0)
+      """)
+    let at = Timestamp(millis: 0)
+    let key = SigningKeyRecord(keyID: "b", algorithm: "ES256", sealedPrivateKey: [], publishedAt: at, activeFrom: at)
+    async let outcome = store.commit(.guardNoSigningKey, .insertSigningKey(key))
+    try await place.waitForLock()
+    try other.execute("COMMIT")
+    #expect(try await outcome == .stale)
+    await store.close()
+  }
+
   @Test func `changes that lock the same rows in opposite order all commit`() async throws {
     let place = try Place()
     let store = try place.open()
