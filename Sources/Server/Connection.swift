@@ -309,7 +309,8 @@ final class Connection {
     goOn(session)
     if isBroken { return close() }
     if session.isOver || lifeIsOver(session) {
-      endsInOrder = session.endedOver == nil
+      // nghttp2 ends it as well, over what no client does.
+      endsInOrder = !life.isOpen && session.endedOver == nil
       return close()
     }
     if isMuted {
