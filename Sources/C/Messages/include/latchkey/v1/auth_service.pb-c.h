@@ -146,7 +146,7 @@ struct  Latchkey__V1__UnlinkRequest
   ProtobufCMessage base;
   char *id_token;
   /*
-   * "password", "phone", "google.com", …
+   * of one of the account's providers
    */
   char *provider_id;
   char *idempotency_key;

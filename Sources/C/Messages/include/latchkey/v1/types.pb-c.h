@@ -345,6 +345,9 @@ struct  Latchkey__V1__Account
 struct  Latchkey__V1__LinkedProvider
 {
   ProtobufCMessage base;
+  /*
+   * "password", "emailLink", "phone", "google.com", …; what Unlink takes
+   */
   char *provider_id;
   /*
    * the user's id at the provider
