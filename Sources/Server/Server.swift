@@ -54,7 +54,8 @@ package final class Server: Sendable {
     store = opened.store
     log.info("store open", ["place": opened.place, opened.kind: opened.version])
     keys = try await SigningKeyWatch(
-      opened.store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer, log: log)
+      opened.store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer,
+      signers: try settings.signersOfCustomTokens(), log: log)
     let tokens = keys.desk
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }

@@ -16,6 +16,8 @@ package enum TokenError: Error, Equatable, Sendable {
   case wrongType
   case wrongIssuer
   case wrongAudience
+  /// Its signer may not speak for this account.
+  case accountNotAllowed
   case expired
   /// The ring has no key that may sign now.
   case noActiveKey

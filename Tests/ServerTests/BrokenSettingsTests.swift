@@ -35,6 +35,18 @@ private let broken: [(setting: String, text: String)] = [
   ("tokens.algorithm", files + "tokens: { algorithm: \"ES384\" }"),
   ("policy.auto_link", files + "policy: { auto_link: \"always\" }"),
   ("policy.reclaim", files + "policy: { reclaim: true }"),
+  ("custom_token_signers[0].issuer", files + "custom_token_signers: [{ keys_file: 'k', account_id_prefixes: ['b-'] }]"),
+  ("custom_token_signers[0].keys_file", files + "custom_token_signers: [{ issuer: 'b', account_id_prefixes: ['b-'] }]"),
+  ("custom_token_signers[0].account_id_prefixes", files + "custom_token_signers: [{ issuer: 'b', keys_file: 'k' }]"),
+  (
+    "custom_token_signers[0].account_id_prefixes",
+    files + "custom_token_signers: [{ issuer: 'b', keys_file: 'k', account_id_prefixes: [''] }]"
+  ),
+  (
+    "custom_token_signers",
+    files + "tokens: { issuer: 'b' }, "
+      + "custom_token_signers: [{ issuer: 'b', keys_file: 'k', account_id_prefixes: ['b-'] }]"
+  ),
   ("policy.sign_up", files + "policy: { sign_up: \"later\" }"),
   ("policy.sign_up", files + "policy: { sign_up: \"verify_first\" }"),
   ("policy.conflict_reveals_methods", files + "policy: { conflict_reveals_methods: \"never\" }"),

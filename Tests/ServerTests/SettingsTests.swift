@@ -148,7 +148,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
 
 // MARK: the list, the example
 
-private let elements = ["callers[]", "providers[]"]
+private let elements = ["callers[]", "providers[]", "custom_token_signers[]"]
 
 private struct Listed {
   let path: String
@@ -194,6 +194,16 @@ private func written(_ entries: [Listed]) -> String {
       #expect(error.setting == entry.path)
     }
   }
+}
+
+@Test func `a way in that nothing can be sent for is none`() throws {
+  let policy = "policy: { phone: true, email_link: true }"
+  let off = try settings(policy).policy
+  #expect(!off.phoneEnabled && !off.emailLinkEnabled)
+  let texts = try settings(policy + ", delivery: { text_messages: 'outbox' }").policy
+  #expect(texts.phoneEnabled && !texts.emailLinkEnabled)
+  let mail = try settings(policy + ", delivery: { mail: 'outbox' }").policy
+  #expect(!mail.phoneEnabled && mail.emailLinkEnabled)
 }
 
 @Test func `the example parses, and names every setting that there is`() throws {

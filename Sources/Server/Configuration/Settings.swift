@@ -35,6 +35,7 @@ package struct Settings: Sendable {
   package var unidentifiedMayFetchByEmail = false
   package var unidentifiedRedirectURIs: [String] = []
   var callers: [CallerSettings] = []
+  var customTokenSigners: [CustomTokenSignerSettings] = []
   var providers: [ProviderSettings] = []
   var delivery = DeliverySettings()
   package var fetchAuthorityFile = ""
@@ -83,6 +84,7 @@ package struct Settings: Sendable {
     providers = try reader.groups("providers") { provider throws(ConfigurationError) in
       try Settings.readProvider(&provider, path)
     }
+    try readCustomTokenSigners(&reader, path)
     policy.enabledProviderIDs = Set(providers.map(\.id))
     try check(reader)
   }

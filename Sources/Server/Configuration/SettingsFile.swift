@@ -29,6 +29,7 @@ extension Settings {
     }
     _ = try MasterKey.read(masterKeyFile)
     _ = try registry(fetching: NoFetching())
+    _ = try signersOfCustomTokens()
     _ = try templates()
     _ = try deliverySecrets()
     guard delivery.authorityFile.isEmpty || readFile(delivery.authorityFile, bytesMax: 4 << 20) != nil else {

@@ -2,6 +2,7 @@ internal import Crypto
 internal import Reactor
 internal import Store
 internal import Synchronization
+internal import Tokens
 
 /// Keeps the ring of this replica as the store has it, and replaces keys when their time has come.
 ///
@@ -18,7 +19,8 @@ final class SigningKeyWatch: Sendable {
 
   /// Looks for the first time: throws where there is no key to be had.
   init(
-    _ store: any Store, _ vault: Vault, algorithm: SignatureAlgorithm, _ policy: KeyPolicy, issuer: String, log: Log
+    _ store: any Store, _ vault: Vault, algorithm: SignatureAlgorithm, _ policy: KeyPolicy, issuer: String,
+    signers: [CustomTokenSigner] = [], log: Log
   ) async throws {
     self.store = store
     self.vault = vault
@@ -27,7 +29,7 @@ final class SigningKeyWatch: Sendable {
     self.log = log
     let records = try await SigningKeys.settle(store, vault, algorithm, .start, policy, log)
     known = Mutex(records)
-    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy), issuer: issuer)
+    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy), issuer: issuer, signers: signers)
   }
 
   /// Ends when it is cancelled.
