@@ -190,6 +190,20 @@ def test_a_watcher_whose_window_the_last_message_fills_does_not_hold_the_drain(d
         assert draining.wait(5) == 0
 
 
+@pytest.mark.latchkey_only("the C core has a time of its own")
+def test_a_client_that_never_closes_what_has_ended_is_left_after_a_second(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        settled(connection)
+        draining.signal()
+        goaways(connection)
+        begun = time.monotonic()
+        while connection.read() is not None:
+            pass
+        assert time.monotonic() - begun < 0.5, "it is told at once that no more comes"
+        assert draining.wait(5) == 0
+        assert 0.5 < time.monotonic() - begun < 3
+
+
 def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining: Server) -> None:
     # Of a receive buffer so small the server's kernel keeps the most until the client reads.
     with Connection(draining.port, receive_buffer_bytes=1024) as connection:
