@@ -72,7 +72,7 @@ def test_check_5_a_password_that_was_there_before_the_victim_opens_nothing(stage
     stage.assert_shut_out(planted)
     account = stage.victim.get(mine.id_token)
     assert account.account_id == planted.account.account_id and account.email_verified
-    assert provider_ids(account) == {"google": {"google.com"}, "link": set(), "reset": {"password"}}[road]
+    assert provider_ids(account) == {"google": {"google.com"}, "link": {"emailLink"}, "reset": {"password"}}[road]
     assert account.display_name != "not the victim"
 
 
