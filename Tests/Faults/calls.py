@@ -190,7 +190,9 @@ class Service:
             if holder.name == account.name:
                 return self.give_again(state, session, answer, False)
             return [state] if answer is None or answer.outcome == "in_use" else []
-        return self.add(state, state, account, call, call.provider, call, answer)
+        # Only a guest logs in by a link; every other session goes on as what it began as.
+        began = call.provider if account.is_anonymous else session.provider
+        return self.add(state, state, account, call, began, call, answer)
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L10."""
@@ -207,7 +209,7 @@ class Service:
             return self.give_again(state, session, answer, False)
         # A session that began with what came after an unlink completes nothing that was held before (S8).
         late = refused(state, answer, MISMATCH) if answer and held.provider in account.unlinked else []
-        return self.settle(state, account, held, held.provider, call, answer) or late
+        return self.settle(state, account, held, session.provider, call, answer) or late
 
     def unlink(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         session = state.session(call.session)

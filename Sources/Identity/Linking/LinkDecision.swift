@@ -133,6 +133,6 @@ extension AccountState {
 
 extension CallerSession {
   fileprivate func began(before moment: Timestamp) -> Bool {
-    session.authTime < moment || state.held(session.signInProviderID, before: moment)
+    session.authTime < moment || state.held(session.beganWith, before: moment)
   }
 }
