@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from configuration import Settings, settings
+from joserfc.jwk import ECKey
 from processes import LATCHKEYD, Simulator, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -20,6 +21,10 @@ GOOGLE, CORP = 0, 1
 # The setting that the line names, and what is put in its place; a path of it is followed from the top.
 BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("listen.port", ("listen", "port"), 70_000),
+    ("custom_token_signers[].keys_file", ("custom_token_signers",),
+     [{"issuer": "billing", "keys_file": "nowhere.json", "account_id_prefixes": ["billing-"]}]),
+    ("custom_token_signers[].keys_file", ("custom_token_signers",),
+     [{"issuer": "billing", "keys_file": "server.pem", "account_id_prefixes": ["billing-"]}]),
     ("listen.port", ("listen", "port"), "https"),
     ("listen.address", ("listen", "address"), "not an address"),
     ("listen.allow_unidentified", ("listen", "address"), "0.0.0.0"),
@@ -138,6 +143,8 @@ def test_the_shipped_configurations_are_right(folder: Path) -> None:
         text = text.replace("callers-authority.pem", "authority.pem").replace("apple.p8", "web.key")
         for secret in re.findall(r'(?:secret|password)_file: "(.+)"', text):
             (folder / secret).write_text("s3cret" * 8 + "\n")
+        billing = ECKey.generate_key("P-256").as_dict(private=False)
+        (folder / "billing-keys.json").write_text(json.dumps({"keys": [billing]}))
         path = folder / f"shipped-{name}.json5"
         path.write_text(text)
         ended = run(path, "--check-config", environment={"MICROSOFT_CLIENT_SECRET": "s3cret"})
