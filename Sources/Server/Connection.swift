@@ -44,7 +44,7 @@ final class Connection {
   /// All was said that there was to say, and nothing was wrong.
   private(set) var endsInOrder = false
   /// When it was last listened to again after it had not been.
-  var unmutedMillis: Int64 = 0
+  private(set) var unmutedMillis: Int64 = 0
   /// Calls that were begun and whose streams are open.
   var callCount = 0
   var streamingCalls = 0

@@ -25,6 +25,8 @@ struct Sweeper: Sendable {
       do {
         if try await part.remove(part.portion) >= part.portion { continue }
       } catch {
+        // The store of a server that ends may be closed already.
+        guard !Task.isCancelled else { return }
         log.error("the sweep failed", ["what": part.name, "why": "\(error)"])
       }
       try? await Task.sleep(nanoseconds: restMillis * 1_000_000)
