@@ -278,17 +278,20 @@ final class TokenDesk: Identity.Tokens {
   }
 
   /// The shape that rules written for Firebase read: subjects by provider, and the address and number by their kind.
+  /// By provider, in the order that each was named first.
   private static func identities(_ token: IDToken) -> [IDTokenClaims.Identity] {
-    var order: [String] = []
-    var subjects: [String: [String]] = [:]
-    let named = [("email", token.email), ("phone", token.phoneNumber)].compactMap { kind, name in
-      name.map { IdentityKey(providerID: kind, subject: $0) }
+    var identities: [IDTokenClaims.Identity] = []
+    func add(_ providerID: String, _ subject: String) {
+      if let index = identities.firstIndex(where: { $0.providerID == providerID }) {
+        identities[index].subjects.append(subject)
+      } else {
+        identities.append(IDTokenClaims.Identity(providerID: providerID, subjects: [subject]))
+      }
     }
-    for key in token.identities + named {
-      if subjects[key.providerID] == nil { order.append(key.providerID) }
-      subjects[key.providerID, default: []].append(key.subject)
-    }
-    return order.map { IDTokenClaims.Identity(providerID: $0, subjects: subjects[$0]!) }
+    for key in token.identities { add(key.providerID, key.subject) }
+    if let email = token.email { add("email", email) }
+    if let phoneNumber = token.phoneNumber { add("phone", phoneNumber) }
+    return identities
   }
 
   private static func failure(_ error: TokenError, _ reason: Failure.Reason, _ hint: String) -> Failure {

@@ -2,7 +2,7 @@
 package struct IDTokenClaims: Equatable, Sendable {
   package struct Identity: Equatable, Sendable {
     package let providerID: String
-    package let subjects: [String]
+    package var subjects: [String]
 
     package init(providerID: String, subjects: [String]) {
       self.providerID = providerID

@@ -19,10 +19,9 @@ package struct JWS: Sendable {
   package init(_ compact: String) throws(TokenError) {
     guard compact.utf8.count <= Self.byteCountMax else { throw .tooLarge }
     let bytes = Array(compact.utf8)
-    let dot = UInt8(ascii: ".")
-    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
-      bytes[first + 1..<last].firstIndex(of: dot) == nil
-    else { throw .malformed(.segments) }
+    let dots = bytes.indices.filter { bytes[$0] == UInt8(ascii: ".") }
+    guard dots.count == 2 else { throw .malformed(.segments) }
+    let (first, last) = (dots[0], dots[1])
     guard let headerText = Base64URL.decode(bytes[..<first]), let payload = Base64URL.decode(bytes[(first + 1)..<last]),
       let signature = Base64URL.decode(bytes[(last + 1)...])
     else { throw .malformed(.encoding) }

@@ -36,5 +36,8 @@ package enum TokenDefect: String, Sendable {
 
 /// Swift compares strings by canonical equivalence; identifiers in tokens are compared byte by byte.
 func identical(_ left: String, _ right: String) -> Bool {
-  left.utf8.elementsEqual(right.utf8)
+  let (left, right) = (left.utf8Span.span, right.utf8Span.span)
+  guard left.count == right.count else { return false }
+  for index in left.indices where left[index] != right[index] { return false }
+  return true
 }

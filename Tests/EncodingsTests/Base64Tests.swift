@@ -23,6 +23,18 @@ struct Base64URLTests {
     #expect(Base64URL.decode(text) == nil)
   }
 
+  @Test func `A foreign byte is refused wherever it stands`() {
+    let text = Array(Base64URL.encode((0..<30).map { UInt8($0 * 7) }).utf8)
+    let letters = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    for place in text.indices {
+      for byte in UInt8.min...UInt8.max where !letters.contains(byte) {
+        var wrong = text
+        wrong[place] = byte
+        #expect(Base64URL.decode(wrong[...]) == nil)
+      }
+    }
+  }
+
   @Test func `base64url has one text for a sequence of bytes`() throws {
     for count in 0...40 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 89 + 7) }
