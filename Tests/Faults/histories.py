@@ -95,11 +95,13 @@ class Run:
             worlds = [World(random.Random(f"{self.result.seed} {number}"), grounds.simulator, grounds.mailed)
                       for number in numbers]
             over = asyncio.Event()
-            befalling = [asyncio.create_task(grounds.befall(each, over)) for each in self.faults if each in FAULTS]
-            await asyncio.gather(*(Caller(number, world, line).work(CALLS_EACH)
-                                   for world in worlds for number, line in enumerate(lines)))
-            over.set()
-            await asyncio.gather(*befalling)
+            async with asyncio.TaskGroup() as befalling:
+                for fault in self.faults:
+                    if fault in FAULTS:
+                        befalling.create_task(grounds.befall(fault, over))
+                await asyncio.gather(*(Caller(number, world, line).work(CALLS_EACH)
+                                       for world in worlds for number, line in enumerate(lines)))
+                over.set()
             for number, world in zip(numbers, worlds, strict=True):
                 self.judge(number, world.history)
         collecting.cancel()

@@ -189,6 +189,8 @@ class Database:
     def kill(self) -> None:
         """The postmaster goes at once; its children notice, as they would where memory ran out."""
         assert self.process is not None
+        # Or it might have one more child than is waited for here, which keeps the next postmaster from starting.
+        self.process.send_signal(signal.SIGSTOP)
         below = children(self.process.pid)
         self.process.kill()
         self.process.wait()
