@@ -305,8 +305,10 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
                 assert again.account.account_id == made.account.account_id
                 assert web.claims(again.id_token)["amr"] == ["fed", "fresh"]
             else:
-                with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+                with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN") as refusal:
                     web.reauthenticate(made.id_token, proof)
+                assert refusal.metadata["methods"] == "oidc.corp" and refusal.metadata["confirmed"] == "required"
+                assert int(refusal.metadata["max_age_seconds"]) > 0
         finally:
             simulator.behave("oidc.corp", "well", document="token")
 

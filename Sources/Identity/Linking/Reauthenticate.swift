@@ -18,7 +18,7 @@ package struct Reauthenticate: Sendable {
     let facts = try await environment.first(query)
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
-    let verified = try await verify(request.credential, for: before.state.account, admitted, call)
+    let verified = try await verify(request.credential, for: before.state, admitted, call)
     query.spentToken = verified.held.singleUse?.digest
     query.code = verified.code?.digest
     let later = try await environment.load(query)
@@ -114,8 +114,9 @@ extension Reauthenticate {
   }
 
   private func verify(
-    _ credential: Credential, for account: AccountRecord, _ admitted: AdmittedAttempt?, _ call: CallFacts
+    _ credential: Credential, for state: AccountState, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> Verified {
+    let account = state.account
     switch credential {
     case .password(let email, let password):
       let proof = try await verify(email: email, password: password, for: account, admitted, call)
@@ -126,7 +127,7 @@ extension Reauthenticate {
     case .providerToken(let token):
       return verified(try await environment.verify(token))
     case .authorizationResponse(let response):
-      return verified(try await environment.verify(response, ending: .reauthenticate, account: account.id, call))
+      return verified(try await verify(response, for: state, call))
     case .customToken(let text):
       let token = try environment.verify(customToken: text)
       return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
@@ -138,6 +139,20 @@ extension Reauthenticate {
       throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
     case .pendingToken:
       throw PendingTable.mismatch("a held credential does not reauthenticate")
+    }
+  }
+
+  /// A provider that did not ask the person again leaves the account's other ways to a newer login.
+  private func verify(
+    _ response: AuthorizationResponse, for state: AccountState, _ call: CallFacts
+  ) async throws -> VerifiedCredential {
+    do {
+      return try await environment.verify(response, ending: .reauthenticate, account: state.account.id, call)
+    } catch var failure as Failure where failure.reason == .requiresRecentLogin {
+      let policy = environment.policy
+      failure.metadata = SessionCheck.recentLogin(
+        of: state, maxAgeMillis: policy.recentLoginMillis, confirmed: true, policy: policy)
+      throw failure
     }
   }
 

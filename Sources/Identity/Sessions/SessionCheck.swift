@@ -45,12 +45,22 @@ package enum SessionCheck {
     let isRecent = now < caller.session.authTime.adding(millis: maxAgeMillis)
     let isConfirmed = !policy.recentLoginConfirmed || caller.session.loginIsConfirmed
     guard !isRecent || !isConfirmed else { return }
+    let metadata = recentLogin(
+      of: caller.state, maxAgeMillis: maxAgeMillis, confirmed: !isConfirmed, policy: policy)
+    throw Failure(.requiresRecentLogin, hint: "Reauthenticate and try again.", metadata: metadata)
+  }
+
+  /// How the account's person gets to the login that is wanted.
+  /// - Parameter confirmed: the provider has to say that it was a new one.
+  static func recentLogin(
+    of state: AccountState, maxAgeMillis: Int64, confirmed: Bool, policy: Policy
+  ) -> [String: String] {
     var metadata = [
       "max_age_seconds": String(maxAgeMillis / 1000),
-      "methods": WaysIn(caller.state, policy).methods.joined(separator: ","),
+      "methods": WaysIn(state, policy).methods.joined(separator: ","),
     ]
-    if !isConfirmed { metadata["confirmed"] = "required" }
-    throw Failure(.requiresRecentLogin, hint: "Reauthenticate and try again.", metadata: metadata)
+    if confirmed { metadata["confirmed"] = "required" }
+    return metadata
   }
 
   package static func requireRecentLogin(
