@@ -254,29 +254,39 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[list[Operation]]:
     run = Run(tmp_path_factory.mktemp("recorded"), 5, "sqlite", [])
     judge = run.judge
     run.judge = lambda number, history: (kept.append(history), judge(number, history))[1]  # type: ignore[method-assign]
-    assert run.run(10).is_good
+    assert run.run(20).is_good
     return kept
 
 
-def altered(history: list[Operation], fits: Callable[[Operation], bool],
-            alter: Callable[[Answer], Answer]) -> list[list[Operation]]:
+Fits = Callable[[Operation, list[Operation]], bool]
+
+
+def altered(history: list[Operation], fits: Fits, alter: Callable[[Answer], Answer]) -> list[list[Operation]]:
     """The history with one answer altered, for each that fits."""
     found = []
     for index, each in enumerate(history):
-        if fits(each):
+        if fits(each, history):
             found.append([*history[:index], replace(each, answer=alter(each.answer)), *history[index + 1:]])
     return found
 
 
-def is_kind(kind: str, outcome: str) -> Callable[[Operation], bool]:
-    return lambda each: each.call.kind == kind and each.answer.outcome == outcome
+def is_kind(kind: str, outcome: str) -> Fits:
+    return lambda each, _: each.call.kind == kind and each.answer.outcome == outcome
+
+
+def is_used_refresh(each: Operation, history: list[Operation]) -> bool:
+    """Where nobody used the successor or was told it again, nothing says that it was another."""
+    token = each.answer.refresh_token
+    return is_kind("refresh", "session")(each, history) and any(
+        other.answer.outcome == "session" and token in (other.call.refresh_token, other.answer.refresh_token)
+        for other in history if other is not each)
 
 
 PLANTED = {
     "a successor of its own for a refresh": (
-        is_kind("refresh", "session"), lambda answer: replace(answer, refresh_token="other")),
+        is_used_refresh, lambda answer: replace(answer, refresh_token="other")),
     "an address that is taken": (
-        lambda each: each.call.kind == "create" and each.answer.reason == "EMAIL_ALREADY_IN_USE",
+        lambda each, _: each.call.kind == "create" and each.answer.reason == "EMAIL_ALREADY_IN_USE",
         lambda answer: session(99, "other", "other", "z@e", is_new=True)),
     "a way in less": (is_kind("get", "account"), lambda answer: replace(answer, providers=frozenset())),
     "another account": (is_kind("password", "session"), lambda answer: replace(answer, account="other")),
@@ -293,9 +303,8 @@ def test_one_altered_answer_in_a_history_of_the_server_is_found(
     tried = [each for history in recorded for each in altered(history, fits, alter)]
     found = sum(check(each, service(each))[0].holds is False for each in tried)
     print(f"{planted}: {found} of {len(tried)}")
-    # Some lie where calls overlap and nobody looked afterwards. What nobody followed up tells even less.
-    least = 0.2 if planted == "a successor of its own for a refresh" else 0.8
-    assert len(tried) > 5 and found > least * len(tried), f"{found} of {len(tried)}"
+    # Some lie where calls overlap and nobody looked afterwards: how many depends on who came between whom.
+    assert len(tried) > 5 and found > 0.6 * len(tried), f"{found} of {len(tried)}"
 
 
 def test_a_search_gives_up_rather_than_guess(monkeypatch: pytest.MonkeyPatch) -> None:
