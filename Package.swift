@@ -85,7 +85,7 @@ let package = Package(
       swiftSettings: swift),
     module("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-      "Delivery", "Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
+      "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
       .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
@@ -145,7 +145,7 @@ let package = Package(
     tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
       "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-      "Crypto", "Delivery", "Encodings", "Store", .product(name: "Logging", package: "swift-log"),
+      "Crypto", "Delivery", "Encodings", "Store", "Text", .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     .target(

@@ -7,6 +7,7 @@ internal import Providers
 internal import Reactor
 internal import Store
 internal import Synchronization
+internal import Text
 internal import Tokens
 
 struct SystemClock: Clock {
@@ -97,15 +98,19 @@ final class PasswordDesk: Passwords {
 
   /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
   /// there is an account, nor that its hash is of older parameters than today's, or another service's.
+  ///
+  /// A password is compared in its normal form, which is what is hashed here. Other services hashed it as it was typed.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
-    let bytes = Array(password.utf8)
+    let typed = Array(password.utf8)
+    let bytes = Array(normalisePassword(password).utf8)
     let foreign = hash.flatMap { ForeignHash($0) }
     let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
     // A call that was given up while it waited costs nothing.
     let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
       guard !fate.isCancelled else { return nil }
       let begun = ContinuousClock.now
-      let matches = foreign?.matches(bytes, key: key) ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
+      let matches = foreign.map { $0.matches(typed, key: key) || (typed != bytes && $0.matches(bytes, key: key)) }
+        ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
       let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)

@@ -36,7 +36,7 @@ package struct AuthService: Sendable {
       let call = try desk.facts(
         context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
       let idToken = try Shape.token(request.idToken, "id_token")
-      let credential = try Shape.credential(request.credential)
+      let credential = try Shape.credential(request.credential, setsPassword: true)
       let link = Link(desk.environment)
       return .task {
         switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {

@@ -89,13 +89,18 @@ enum Shape {
     return normalisePassword(password)
   }
 
-  static func credential(_ credential: Wire.Credential?) throws -> Identity.Credential {
+  /// - Parameter setsPassword: a password is to be kept, and so comes in its normal form. One that is only compared
+  ///   stays as it was typed: an imported hash may be of exactly that.
+  static func credential(_ credential: Wire.Credential?, setsPassword: Bool = false) throws -> Identity.Credential {
     guard let kind = credential?.kind else { throw invalid("credential", "It must be one of its kinds.") }
     switch kind {
     case .password(let password):
+      let field = "credential.password.password"
       return .password(
         email: try email(password.email, "credential.password.email"),
-        password: try Shape.password(password.password, "credential.password.password"))
+        password: setsPassword
+          ? try Shape.password(password.password, field)
+          : try required(password.password, field, bytesMax: passwordBytesMax))
     case .providerToken(let token): return .providerToken(try providerToken(token))
     case .customToken(let token): return .customToken(try Shape.token(token.token, "credential.custom_token.token"))
     case .anonymous: return .anonymous

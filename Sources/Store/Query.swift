@@ -27,8 +27,8 @@ package struct Query: Hashable, Sendable {
   package var signingKeys = false
   /// What was counted under these keys.
   package var throttles: [Digest] = []
-  /// Whether the owner of `email`, or of the session, has a session on the device of this name that was not ended for
-  /// a reason other than its person's.
+  /// Whether the owner of `email`, else of `phoneNumber`, else of the session has a session on the device of this name
+  /// that was not ended for a reason other than its person's.
   package var deviceID: String?
   /// The messages to send.
   package var deliveries: DueDeliveries?

@@ -5,16 +5,18 @@
 package enum ThrottleKind: String, Sendable, CaseIterable {
   case passwordFailuresPerAccount = "password_failures_per_account"
   /// Of a device that the account's person has signed in on, instead of the account's count: whoever blocks the
-  /// password for strangers does not block it there.
+  /// password for strangers does not block it there (check 105). So do `codeFailuresPerDevice` and `sendsPerDevice`.
   case passwordFailuresPerDevice = "password_failures_per_device"
   case passwordFailuresPerNetwork = "password_failures_per_network"
   case passwordFailuresPerCaller = "password_failures_per_caller"
   case codeFailuresPerAccount = "code_failures_per_account"
+  case codeFailuresPerDevice = "code_failures_per_device"
   case codeFailuresPerNetwork = "code_failures_per_network"
   case codeFailuresPerCaller = "code_failures_per_caller"
   case signUpsPerNetwork = "sign_ups_per_network"
   case signUpsPerCaller = "sign_ups_per_caller"
   case sendsPerRecipient = "sends_per_recipient"
+  case sendsPerDevice = "sends_per_device"
   case sendsPerNetwork = "sends_per_network"
   case sendsPerCaller = "sends_per_caller"
 }
@@ -60,8 +62,7 @@ package struct ThrottleCount: Hashable, Sendable {
   package var kind: ThrottleKind
   package var rule: ThrottleRule
   package var at: Timestamp
-  /// What is counted is not to happen while the key is blocked, such as a message to be sent. A failure has happened,
-  /// and is counted whenever it was begun.
+  /// What is counted is not to happen while the key is blocked, such as a message to be sent or an answer to a guess.
   package var refusesBlocked: Bool
 
   package init(key: Digest, kind: ThrottleKind, rule: ThrottleRule, at: Timestamp, refusesBlocked: Bool) {

@@ -138,8 +138,9 @@ final class LookUp {
     for key in query.throttles {
       askOne(Step(.throttle).bind(key), ThrottleRecord.init) { [unowned self] in facts.throttles.append($0) }
     }
-    if let name = query.deviceID, query.email != nil || query.sessionID != nil {
-      ask(Step(.device).bind(query.email).bind(query.sessionID).bind(name)) { [unowned self] answer in
+    if let name = query.deviceID, query.email != nil || query.phoneNumber != nil || query.sessionID != nil {
+      let device = Step(.device).bind(query.email).bind(query.phoneNumber).bind(query.sessionID).bind(name)
+      ask(device) { [unowned self] answer in
         facts.deviceIsKnown = answer.step()
       }
     }

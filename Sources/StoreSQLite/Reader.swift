@@ -146,7 +146,7 @@ final class Reader {
     for key in query.throttles {
       if let record = try one(throttle.bind(key), ThrottleRecord.init) { facts.throttles.append(record) }
     }
-    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.sessionAccount {
+    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount {
       facts.deviceIsKnown = try one(device.bind(owner.account.id).bind(name)) { _ in true } ?? false
     }
   }

@@ -10,6 +10,7 @@ from clients import PASSWORD, Client, anonymous, assertion, fresh_email, passwor
 from failures import Refusal, expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
+from verification import POLICY, arriving, fresh_number, phone_code
 
 WRONG = "not the password at all"
 
@@ -44,6 +45,30 @@ def test_checks_104_and_105_a_hundred_failures_block_the_password_of_that_accoun
     own = session(web.sign_in(password(email), client={"device_id": "own device of " + email}))
     assert own.account.account_id == made.account.account_id, "a device that signed in before is counted apart"
     blocked(web, email, device_id="another device")
+
+
+def test_check_105_a_known_device_gets_its_codes_whatever_strangers_ask_for(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(policy=POLICY, throttles={"sends_per_recipient_max": 2, "code_failures_max": 3})
+    client, number, own = connect(server), fresh_number(), {"device_id": "own device"}
+
+    def sent(device: dict[str, str]) -> tuple[str, str]:
+        answer, message = arriving(
+            server, "phone_code", number, lambda: client.send_phone_code(number, client=device))
+        return answer.verification_id, message.values["code"]
+
+    made = session(client.sign_in(phone_code(*sent(own)), client=own))
+    handle, code = sent({})
+    wrong = f"{(int(code) + 1) % 1_000_000:06}"
+    for _ in range(3):
+        with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE"):
+            client.sign_in(phone_code(handle, wrong))
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS"):
+        client.sign_in(phone_code(handle, code))
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS"):
+        client.send_phone_code(number)
+    again = session(client.sign_in(phone_code(*sent(own)), client=own))
+    assert again.account.account_id == made.account.account_id
 
 
 def test_check_104_the_block_outlives_a_restart_and_is_the_same_for_an_address_that_nobody_has(

@@ -5,6 +5,7 @@ import Reactor
 import Store
 import Synchronization
 import Testing
+import Text
 
 @testable import Server
 
@@ -198,8 +199,8 @@ private func foreignDesk(sealedBy masterKey: UInt8, openedBy other: UInt8, answe
 }
 
 /// HMAC-SHA-256 under the key of `foreignDesk`.
-private func foreignHash(keyID: String = "k") -> String {
-  let code = hmacSHA256(key: Secret(copying: Array("their key".utf8)), Array("right".utf8))
+private func foreignHash(keyID: String = "k", of password: String = "right") -> String {
+  let code = hmacSHA256(key: Secret(copying: Array("their key".utf8)), Array(password.utf8))
   return "$hmac-sha256$k=\(keyID),o=ps$$" + String(decoding: Base64.encode(code), as: UTF8.self)
 }
 
@@ -210,6 +211,19 @@ func `an imported hash matches its password once, and is replaced by one of ours
   let upgraded = try #require(try await desk.verify("right", hash: foreignHash(), fate: Fate()).upgradedHash)
   #expect(upgraded.hasPrefix("$argon2id$"))
   #expect(try await desk.verify("right", hash: upgraded, fate: Fate()) == PasswordCheck(matches: true))
+}
+
+@Test(arguments: ["x\u{B2}", "cafe\u{301}", "\u{FF41}bc", "\u{2122}x"])
+func `check 102: a hash of another service matches the password as it was typed there, or in its normal form`(
+  password: String
+) async throws {
+  let desk = try foreignDesk(sealedBy: 1, openedBy: 1)
+  for hashed in [password, normalisePassword(password)] {
+    let check = try await desk.verify(password, hash: foreignHash(of: hashed), fate: Fate())
+    let upgraded = try #require(check.upgradedHash)
+    #expect(try await desk.verify(normalisePassword(password), hash: upgraded, fate: Fate()).matches)
+  }
+  #expect(try await !desk.verify(password + "x", hash: foreignHash(of: password), fate: Fate()).matches)
 }
 
 @Test func `without the former service's key, or under another master key, no password matches`() async throws {

@@ -43,7 +43,8 @@ extension Promise {
     },
     Promise("a device is known where its owner has a session on it that nobody else ended") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "ann@example.com")), .insertAccount(bench.account("bob")),
+        .insertAccount(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100")),
+        .insertAccount(bench.account("bob")),
         .insertSession(bench.session("s", of: "ann")))
       let known: (String) async throws -> Bool = { name in
         try await bench.load {
@@ -53,6 +54,14 @@ extension Promise {
       }
       try bench.equal(try await known("device"), true)
       try bench.equal(try await known("other"), false)
+      let ofNumber: (String) async throws -> Bool = { number in
+        try await bench.load {
+          $0.phoneNumber = number
+          $0.deviceID = "device"
+        }.deviceIsKnown
+      }
+      try bench.equal(try await ofNumber("+4915100"), true)
+      try bench.equal(try await ofNumber("+4915101"), false)
       try await bench.prepare(.closeSession(id: "s", at: Bench.noon, reason: "signed_out"))
       try bench.equal(try await known("device"), true)
       try await bench.prepare(.insertSession(bench.session("t", of: "bob", refresh: 2)))

@@ -31,7 +31,7 @@ enum Layers {
       module: "Server", firstFile: "Limits.swift",
       ours: [
         "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Delivery", "Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres", "Import",
+        "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(

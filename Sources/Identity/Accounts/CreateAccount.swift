@@ -38,8 +38,10 @@ package struct CreateAccount: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
-    let guesses = environment.throttle(.passwordFailures, of: request.email, call: call)
-    if let record = try await environment.recorded(call, guesses) { return try await repeated(record, call) }
+    let guesses = environment.throttle(.passwordFailures, of: request.email, byDevice: true, call: call)
+    if let record = try await environment.recorded(call, guesses, of: request.email) {
+      return try await repeated(record, call)
+    }
     var query = Query()
     guard request.code.isEmpty else {
       query.code = try environment.codeDigest(request.code, field: "code")

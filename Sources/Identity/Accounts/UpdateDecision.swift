@@ -50,6 +50,7 @@ enum UpdateDecision: Hashable, Sendable {
       return .refuse(
         Failure(.lastSignInMethod, field: "account.email", hint: "A mailed link goes to a proved address only."))
     }
+    if update.endsOtherSessions { update.edit.edited.account.tokensValidAfter = now }
     return .update(update)
   }
 

@@ -55,8 +55,15 @@ package struct WaysIn: Hashable, Sendable {
 extension AccountState {
   /// Made by an administrator, and nobody could sign in to it yet (S12). A custom token is such a way in, though none
   /// that could be offered: whoever holds the address must not get what is somebody's already.
+  ///
+  /// Beside an address that nobody proved, ways in that are merely switched off count too: they may be a stranger's,
+  /// who would be back once they are switched on (checks 5 and 83).
   func isUnentered(_ policy: Policy) -> Bool {
-    account.madeByAdministrator && !account.customToken && WaysIn(self, policy).isEmpty
+    guard account.madeByAdministrator, !account.customToken else { return false }
+    guard account.emailProved else {
+      return identities.isEmpty && account.phoneNumber == nil && account.passwordHash == nil && !account.emailLink
+    }
+    return WaysIn(self, policy).isEmpty
   }
 
   /// Nothing but its address leads to the account, by a password or a mailed link: who has the mailbox may have it

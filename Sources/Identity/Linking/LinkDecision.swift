@@ -38,7 +38,9 @@ enum LinkDecision: Hashable, Sendable {
       guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
       if caller.state.holds(identity) { return .alreadyLinked }
     }
-    if facts.heldSince == nil {
+    // Who signed in after the row was made did so to complete it. An older login is a session that a thief may hold,
+    // and the row may be his own.
+    if facts.heldSince.map({ caller.session.authTime < $0 }) ?? true {
       do { try requireRecentLogin(caller, policy: policy, now: now) } catch { return .refuse(error) }
     }
     if caller.lacksSecondFactor, !facts.factorPassed { return .secondFactorRequired }

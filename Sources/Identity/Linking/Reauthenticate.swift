@@ -18,11 +18,12 @@ package struct Reauthenticate: Sendable {
     let facts = try await environment.first(query)
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
-    let verified = try await verify(request.credential, for: before.state, admitted, call)
+    var verified = try await verify(request.credential, for: before.state, admitted, call)
     query.spentToken = verified.held.singleUse?.digest
     query.code = verified.code?.digest
     let later = try await environment.load(query)
-    let settled = try await environment.settle(query, later, call: call) { facts, now -> Step<Result> in
+    verified.admitted = try throttle?.admit(later, now: environment.clock.now())
+    let settled = try await environment.settle(query, later, call: call) { [verified] facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
@@ -110,7 +111,7 @@ extension Reauthenticate {
   /// The same counts as a sign-in's: a session is no place to go on guessing.
   private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
     guard case .password(let email, _) = credential else { return nil }
-    return environment.throttle(.passwordFailures, of: email, call: call)
+    return environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
   }
 
   private func verify(
@@ -122,7 +123,6 @@ extension Reauthenticate {
       let proof = try await verify(email: email, password: password, for: account, admitted, call)
       var verified = verified(proof, by: .password, email: email, subject: account.id)
       if case .password(_, let upgradedHash) = proof { verified.held.passwordHash = upgradedHash }
-      verified.admitted = admitted
       return verified
     case .providerToken(let token):
       return verified(try await environment.verify(token))

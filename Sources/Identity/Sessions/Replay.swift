@@ -38,14 +38,20 @@ extension Environment {
     return try call.recorded(in: try await first(query), at: clock.now())
   }
 
-  /// The same for a call whose credential could be guessed at. Blocked ones get no answer, and another request under
-  /// the same key is a failed attempt: or each guess could be compared with the request that the record was made for.
-  package func recorded(_ call: CallFacts, _ throttle: Throttle) async throws -> IdempotencyRecord? {
+  /// The same for a call whose credential could be guessed at. Where there is a record, blocked calls get no answer,
+  /// and another request under its key is a failed attempt: or each guess could be compared with the request that the
+  /// record was made for.
+  /// - Parameter email: whose failures the throttle counts.
+  package func recorded(
+    _ call: CallFacts, _ throttle: Throttle, of email: String? = nil
+  ) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
     query.idempotency = idempotency.key
+    query.email = email
     throttle.look(into: &query)
     let facts = try await first(query)
+    guard facts.idempotency != nil else { return nil }
     let admitted = try throttle.admit(facts, now: clock.now())
     do {
       return try call.recorded(in: facts, at: clock.now())

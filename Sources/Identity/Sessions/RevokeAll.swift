@@ -21,15 +21,15 @@ package struct RevokeAll: Sendable {
     }
   }
 
-  /// A session that is opened between the count and the commit ends with the others, uncounted.
+  /// A session that is opened between the count and the commit ends with the others, uncounted. What custom tokens
+  /// could open again counts no more either.
   private func decide(_ caller: CallerSession, open count: Int, _ call: CallFacts, _ now: Timestamp) -> Step<Int> {
     let accountID = caller.state.account.id
     let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])
-    let change = Change([
-      .guardSession(id: caller.session.id, at: now),
-      .closeSessions(accountID: accountID, except: nil, at: now, reason: "revoked"),
-      environment.audit(note, call: call, now: now),
-    ])
+    var edit = AccountEdit(caller.state)
+    edit.cutOff(at: now, reason: "revoked")
+    let change = Change(
+      [.guardSession(id: caller.session.id, at: now)] + edit.writes + [environment.audit(note, call: call, now: now)])
     return .commit(change, count)
   }
 }

@@ -20,6 +20,8 @@ struct CodeDecision: Sendable {
       return existingOnly ? .refuse(.noAccountYet) : .open(create())
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
+    // A claim moves nothing that the factor guards, and asks for none (`Takeover.claim`).
+    if !isPhone, owner.hasSecondFactor, !owner.account.emailProved, claimAddress, !existingOnly { return claim(owner) }
     // An account with a factor is never taken over, nor does it lose anything: the factor guards it (section 3.3).
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     if owner.hasSecondFactor { return signIn(owner) }
@@ -46,8 +48,12 @@ struct CodeDecision: Sendable {
     if owner.isUnentered(policy) { return signIn(owner) }
     let takeover = Takeover(assertion: assertion, policy: policy, now: now)
     if owner.holdsOnlyAddress, policy.reclaim != .refuse { return .open(takeover.reclaim(owner)) }
-    if claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }
+    if claimAddress, !existingOnly { return claim(owner) }
     return .accountExists(Conflict(owner: owner, ways: ways, canClaimAddress: true))
+  }
+
+  private func claim(_ owner: AccountState) -> SignInDecision {
+    .open(Takeover(assertion: assertion, policy: policy, now: now).claim(from: owner, opening: create()))
   }
 
   private func create() -> Opening {

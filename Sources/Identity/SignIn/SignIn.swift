@@ -27,7 +27,8 @@ package struct SignIn: Sendable {
 
   private func recorded(_ request: SignInRequest, _ call: CallFacts) async throws -> IdempotencyRecord? {
     guard case .password(let email, _) = request.credential else { return try await environment.recorded(call) }
-    return try await environment.recorded(call, environment.throttle(.passwordFailures, of: email, call: call))
+    let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
+    return try await environment.recorded(call, throttle, of: email)
   }
 
   /// The outcome of an earlier call under the same key, with fresh tokens of the session that it opened.
@@ -92,14 +93,16 @@ extension SignIn {
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.email = email
-    let throttle = environment.throttle(.passwordFailures, of: email, call: call)
+    let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
     var facts = try await environment.first(query)
     for _ in 0..<environment.policy.decisionsMax {
-      let admitted = try throttle.admit(facts, now: environment.clock.now())
+      _ = try throttle.admit(facts, now: environment.clock.now())
       let checked = try await check(email, password, facts.emailOwner?.account, call)
       var attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
-      attempt.admitted = admitted
+      // Again: of a burst of guesses none is told apart that a block has overtaken while it was checked.
+      facts = try await environment.load(query)
+      attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
       let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
         step(CredentialDecision.decide(checked, facts, now: now), attempt, now)
       }

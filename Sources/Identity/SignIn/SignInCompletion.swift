@@ -10,7 +10,7 @@ extension SignIn {
     var throttle: Throttle?
     if case .password(let email, _) = request.credential {
       query.email = email
-      throttle = environment.throttle(.passwordFailures, of: email, call: call)
+      throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
       throttle?.look(into: &query)
     }
     var facts = try await environment.first(query)
@@ -18,10 +18,13 @@ extension SignIn {
     _ = try environment.openPending(facts.pending, purpose: .link, call: call, now: environment.clock.now())
     let verified = try await verify(request.credential, call)
     for _ in 0..<environment.policy.decisionsMax {
-      let admitted = try throttle?.admit(facts, now: environment.clock.now())
+      _ = try throttle?.admit(facts, now: environment.clock.now())
       let way = try await prove(verified, facts, call)
       var attempt = attempt(verified, way, call)
-      attempt.admitted = admitted
+      if let throttle {
+        facts = try await environment.load(query)
+        attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
+      }
       if let answer = try await complete(way, attempt, facts) { return answer }
       facts = try await environment.load(query)
     }

@@ -11,21 +11,28 @@ package enum ThrottledMatter: Sendable {
   /// Mails and messages, to an address or a number.
   case sends
 
-  /// Of the subject, its network and its caller; nil: not counted by it.
-  fileprivate var kinds: (subject: ThrottleKind?, network: ThrottleKind, caller: ThrottleKind) {
+  /// Of the subject, or of a known device of its owner in its stead, and of the network and the caller; nil: not
+  /// counted by it.
+  fileprivate var kinds:
+    (subject: ThrottleKind?, device: ThrottleKind?, network: ThrottleKind, caller: ThrottleKind)
+  {
     switch self {
     case .passwordFailures:
-      (.passwordFailuresPerAccount, .passwordFailuresPerNetwork, .passwordFailuresPerCaller)
-    case .codeFailures: (.codeFailuresPerAccount, .codeFailuresPerNetwork, .codeFailuresPerCaller)
-    case .signUps: (nil, .signUpsPerNetwork, .signUpsPerCaller)
-    case .sends: (.sendsPerRecipient, .sendsPerNetwork, .sendsPerCaller)
+      (
+        .passwordFailuresPerAccount, .passwordFailuresPerDevice, .passwordFailuresPerNetwork,
+        .passwordFailuresPerCaller
+      )
+    case .codeFailures:
+      (.codeFailuresPerAccount, .codeFailuresPerDevice, .codeFailuresPerNetwork, .codeFailuresPerCaller)
+    case .signUps: (nil, nil, .signUpsPerNetwork, .signUpsPerCaller)
+    case .sends: (.sendsPerRecipient, .sendsPerDevice, .sendsPerNetwork, .sendsPerCaller)
     }
   }
 }
 
 /// Everything that one attempt is counted by. Used in this order:
 ///
-///   let throttle = environment.throttle(.passwordFailures, of: email, call: call)
+///   let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
 ///   throttle.look(into: &query)                               // with the look-up that the call makes anyway
 ///   let admitted = try throttle.admit(facts, now: now)        // before any work: TOO_MANY_ATTEMPTS, with RetryInfo
 ///   ...
@@ -39,25 +46,26 @@ package struct Throttle: Sendable {
   }
 
   fileprivate var counters: [Counter]
-  /// Empty where the matter asks for none, or the caller names none.
-  private let deviceID: String
-  fileprivate let refusesBlocked: Bool
+  private let matter: ThrottledMatter
+  /// nil where no device counts, or the caller names none.
+  private let deviceID: String?
 
-  fileprivate init(_ counters: [Counter], deviceID: String, refusesBlocked: Bool) {
+  fileprivate init(_ counters: [Counter], _ matter: ThrottledMatter, deviceID: String?) {
     self.counters = counters.filter { $0.rule.countMax > 0 }
+    self.matter = matter
     self.deviceID = deviceID
-    self.refusesBlocked = refusesBlocked
   }
 
+  /// Where devices count, the query must find the subject's owner, by the address or number or by a session.
   package func look(into query: inout Query) {
     query.throttles += counters.map(\.key)
-    if !deviceID.isEmpty { query.deviceID = deviceID }
+    if let deviceID { query.deviceID = deviceID }
   }
 
   /// Refuses what is blocked. A refusal depends on nothing but what was counted, and on a device only where its session
   /// is known: it is the same for an address that nobody has.
   package func admit(_ facts: Facts, now: Timestamp) throws(Failure) -> AdmittedAttempt {
-    let other = facts.deviceIsKnown ? ThrottleKind.passwordFailuresPerAccount : .passwordFailuresPerDevice
+    let other = isKnownDevice(facts) ? matter.kinds.subject : matter.kinds.device
     var fitting = self
     fitting.counters.removeAll { $0.kind == other }
     for counter in fitting.counters {
@@ -89,7 +97,7 @@ package struct AdmittedAttempt: Sendable {
   package func reset(at now: Timestamp) -> [Write] {
     throttle.counters.compactMap { counter in
       switch counter.kind {
-      case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount:
+      case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount, .codeFailuresPerDevice:
         known.contains(counter.key) ? .resetThrottle(counter.key, counter.kind, at: now) : nil
       default: nil
       }
@@ -97,27 +105,43 @@ package struct AdmittedAttempt: Sendable {
   }
 }
 
+extension Throttle {
+  /// Whoever signs up with a stranger's address has devices on it: none gets mails of its own until it is proved.
+  private func isKnownDevice(_ facts: Facts) -> Bool {
+    guard deviceID != nil, facts.deviceIsKnown else { return false }
+    if case .sends = matter, let owner = facts.emailOwner { return owner.account.emailProved }
+    return true
+  }
+
+  /// A wrong password that a block has overtaken is answered like a right one. Wrong digits have a row whose tries they
+  /// use up in any case.
+  fileprivate var refusesBlocked: Bool {
+    switch matter {
+    case .codeFailures: false
+    case .passwordFailures, .signUps, .sends: true
+    }
+  }
+}
+
 extension Environment {
-  /// - Parameter subject: the address or number in its normal form, or the account's id; unused for sign-ups.
-  package func throttle(_ matter: ThrottledMatter, of subject: String = "", call: CallFacts) -> Throttle {
+  /// - Parameters:
+  ///   - subject: the address or number in its normal form, or the account's id; unused for sign-ups.
+  ///   - byDevice: whether a device of the subject's owner is counted apart. Never where the call is somebody else's to
+  ///     make, whose own devices would be known as well.
+  package func throttle(
+    _ matter: ThrottledMatter, of subject: String = "", byDevice: Bool = false, call: CallFacts
+  ) -> Throttle {
     let kinds = matter.kinds
     var counters: [Throttle.Counter] = []
     func count(_ kind: ThrottleKind, _ parts: String...) {
       counters.append(Throttle.Counter(kind: kind, key: throttleKey(kind, parts), rule: policy.throttles[kind]))
     }
     if let kind = kinds.subject { count(kind, subject) }
-    var deviceID = ""
-    if case .passwordFailures = matter, !call.deviceID.isEmpty {
-      deviceID = call.deviceID
-      count(.passwordFailuresPerDevice, subject, deviceID)
-    }
+    let deviceID = byDevice && !call.deviceID.isEmpty ? call.deviceID : nil
+    if let kind = kinds.device, let deviceID { count(kind, subject, deviceID) }
     if let network = Network(call.ipAddress) { count(kinds.network, network.text) }
     count(kinds.caller, call.caller.text)
-    let refusesBlocked = switch matter {
-    case .passwordFailures, .codeFailures: false
-    case .signUps, .sends: true
-    }
-    return Throttle(counters, deviceID: deviceID, refusesBlocked: refusesBlocked)
+    return Throttle(counters, matter, deviceID: deviceID)
   }
 
   /// Each part behind its length, so that no two lists of parts meet.

@@ -28,6 +28,7 @@ enum EmailDecision {
     if let owner, owner.account.id != caller.state.account.id { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(caller.state)
     edit.changeAddress(to: email, now: now)
+    edit.edited.account.tokensValidAfter = now
     return .edit(edit)
   }
 

@@ -57,7 +57,9 @@ extension Environment {
     let facts = try await first(query)
     let row = try openCode(facts.code, presented.purposes, field: presented.field, call: call, now: clock.now()).row
     // Tries are counted by the number or address as well, since a new code has new tries.
-    let throttle = throttle(.codeFailures, of: row.identity.subject, call: call)
+    if case .phone = presented { query.phoneNumber = row.identity.subject }
+    let throttle = throttle(
+      .codeFailures, of: row.identity.subject, byDevice: query.phoneNumber != nil, call: call)
     throttle.look(into: &query)
     return try await decideAndCommit(query, try await load(query), call: call) { facts, now -> Step<ProvedCode> in
       let admitted = try throttle.admit(facts, now: now)

@@ -36,7 +36,8 @@ package struct SendPhoneCode: Sendable {
     var query = Query()
     query.phoneNumber = request.phoneNumber
     query.sessionID = token?.sessionID
-    let throttle = environment.throttle(.sends, of: request.phoneNumber, call: call)
+    let throttle = environment.throttle(
+      .sends, of: request.phoneNumber, byDevice: request.purpose != .link, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
@@ -91,7 +92,7 @@ package struct SendEmailLink: Sendable {
     try call.requireBinding(environment.policy)
     var query = Query()
     query.email = email
-    let throttle = environment.throttle(.sends, of: email, call: call)
+    let throttle = environment.throttle(.sends, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
@@ -121,7 +122,7 @@ package struct SendPasswordReset: Sendable {
     try environment.requireMail(order, call)
     var query = Query()
     query.email = email
-    let throttle = environment.throttle(.sends, of: email, call: call)
+    let throttle = environment.throttle(.sends, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)

@@ -26,6 +26,24 @@ struct `UpdateAccount, every rule` {
     return try world.session(of: "account-y")
   }
 
+  @Test func `check 98: custom tokens from before a new password or address open nothing, and a name is neither`()
+    async throws
+  {
+    for isName in [true, false] {
+      let world = World { $0.mailEnabled = true }
+      let session = try begin(world)
+      let create = CreateCustomToken(world.environment)
+      let token = try create(CreateCustomTokenRequest(accountID: "account-y")).customToken
+      world.clock.advance(millis: 1_000)
+      _ = try await isName ? world.update(session, name: "Ada") : world.update(session, password: "another horse")
+      if isName {
+        _ = try await world.signIn(.customToken(token)).grant
+      } else {
+        await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
+      }
+    }
+  }
+
   @Test func `name and photo are changed at any time, and every session stays`() async throws {
     let session = try begin(world)
     let other = try world.session(of: "account-y")

@@ -23,13 +23,28 @@ struct `Link, completing a held credential` {
     #expect(grant.userInfo?.providerID == "oidc.corp")
   }
 
-  @Test func `L10 does not ask for a recent login`() async throws {
+  @Test func `L10 does not ask who signed in after the row was made for a newer login`() async throws {
+    let world = World {
+      $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis
+      $0.pendingLifetimeMillis = 2 * $0.linkRecentLoginMillis
+    }
+    world.store.insert(account(.proved(ada), password: true))
+    let handle = world.hold(corp(), for: "account-y")
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.linkRecentLoginMillis)
+    _ = try await world.link(.pendingToken(handle), session).grant
+  }
+
+  @Test func `L12 a login that is old, and older than the row, completes nothing until it is renewed`() async throws {
     let world = World { $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis }
     world.store.insert(account(.proved(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.linkRecentLoginMillis)
     let handle = world.hold(corp(), for: "account-y")
-    _ = try await world.link(.pendingToken(handle), session).grant
+    await refused(.requiresRecentLogin) { try await world.link(.pendingToken(handle), session) }
+    #expect(world.store.state("account-y")?.identities.isEmpty == true)
+    let renewed = try await world.reauthenticate(rightPassword, session).grant
+    _ = try await world.link(.pendingToken(handle), renewed).grant
   }
 
   @Test func `check 12: a repeated completion answers with the same session and links nothing twice`() async throws {

@@ -71,6 +71,14 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [other.sessionID])
     #expect(world.store.contents.audit.isEmpty)
   }
+
+  @Test func `check 98: what custom tokens could open again is over as well`() async throws {
+    let session = try known()
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    world.clock.advance(millis: 1_000)
+    _ = try await revokeAll(session)
+    await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
+  }
 }
 
 struct `ListSessions, every one` {

@@ -188,6 +188,32 @@ struct `SignIn, somebody's address` {
     #expect(world.store.state("account-y") == owner)
   }
 
+  @Test(arguments: [
+    account(.unproved(ada), identities: [corp()], madeByAdministrator: true),
+    account(.unproved(ada), phone: number, madeByAdministrator: true),
+  ])
+  func `checks 5 and 83: S12 is no row for ways in that are only switched off, which may be a stranger's`(
+    _ owner: AccountState
+  ) async throws {
+    let world = World {
+      $0.enabledProviderIDs.remove("oidc.corp")
+      $0.phoneEnabled = false
+    }
+    world.store.insert(owner)
+    let exists = try await conflict(google(), in: world)
+    #expect(exists.methods.isEmpty && exists.canClaimAddress)
+    let claimed = try await world.signIn(google(), claimAddress: true).grant
+    #expect(claimed.isNewAccount && world.store.state("account-y")?.account.email == nil)
+  }
+
+  @Test func `check 5: S12 a password from before passwords were switched off goes with the reclaim`() async throws {
+    let world = World { $0.passwordEnabled = false }
+    world.store.insert(account(.unproved(ada), password: true, madeByAdministrator: true))
+    let grant = try await world.signIn(google()).grant
+    #expect(grant.revokedProviderIDs == ["password"])
+    #expect(world.store.state("account-y")?.account.passwordHash == nil)
+  }
+
   @Test func `S12 below the authoritative tier only a mailed link leads in`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.unproved(ada), madeByAdministrator: true))

@@ -73,7 +73,7 @@ extension Tables {
       facts.events = Array(audit.filter { $0.position > range.after }.prefix(range.rowsMax))
     }
     facts.throttles = query.throttles.compactMap { throttles[$0] }
-    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.sessionAccount {
+    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount {
       facts.deviceIsKnown = sessions.values.contains {
         $0.accountID == owner.account.id && $0.deviceID == name
           && ($0.closedReason == nil || $0.closedReason == "signed_out")

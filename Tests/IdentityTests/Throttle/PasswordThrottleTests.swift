@@ -100,6 +100,52 @@ import Testing
     #expect(world.store.contents.sessions.isEmpty)
   }
 
+  @Test func `check 104: of a burst of guesses as many are answered as the block lets, whatever they were`() async {
+    let world = World(store: MemoryStore(meetsRaces: true)) { $0.throttles[.passwordFailuresPerAccount].countMax = 5 }
+    world.store.insert(account(.proved(ada), password: true))
+    await fail(world, 1)
+    let answers = await withTaskGroup(of: Failure.Reason?.self) { group in
+      for number in 0..<50 {
+        group.addTask {
+          do {
+            _ = try await world.signIn(number == 25 ? rightPassword : wrong)
+            return nil
+          } catch {
+            return (error as? Failure)?.reason
+          }
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+    #expect(answers[.invalidLoginCredentials, default: 0] <= 4)
+    #expect(Set(answers.keys).isSubset(of: [nil, .invalidLoginCredentials, .tooManyAttempts]))
+  }
+
+  @Test func `a password that is wrong is answered like a right one where the block came while it was checked`()
+    async throws
+  {
+    let world = world()
+    await fail(world, 1)
+    let environment = world.environment { store in
+      store.edit { tables in
+        for key in tables.throttles.keys { tables.throttles[key]?.blockedUntil = world.now.adding(millis: 1) }
+      }
+    }
+    await refused(.tooManyAttempts) { try await SignIn(environment)(SignInRequest(credential: wrong), world.call()) }
+  }
+
+  @Test func `check 105: a key of a repeat changes nothing of who is blocked`() async throws {
+    let world = world()
+    _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
+    await fail(world, 3) { world.call(deviceID: "strange") }
+    _ = try await world.signIn(rightPassword, world.call(key: "k", deviceID: "own")).grant
+    await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(key: "l", deviceID: "other")) }
+    let free = World { $0.throttles[.passwordFailuresPerAccount].countMax = 3 }
+    await fail(free, 3)
+    let request = CreateAccountRequest(email: ada, password: "correct horse")
+    _ = try await CreateAccount(free.environment)(request, free.call(key: "k"))
+  }
+
   @Test func `check 104: failures at any account count against their network, which a /64 is`() async {
     let world = World { $0.throttles[.passwordFailuresPerNetwork].countMax = 3 }
     for number in 1...3 {
@@ -173,9 +219,10 @@ import Testing
   @Test func `the rows tell neither address, device nor network, and one kind's key is no other's`() {
     let world = World()
     var (passwords, sends) = (Query(), Query())
-    world.environment.throttle(.passwordFailures, of: ada, call: world.call()).look(into: &passwords)
-    world.environment.throttle(.sends, of: ada, call: world.call()).look(into: &sends)
-    #expect(Set(passwords.throttles + sends.throttles).count == 7)
+    let environment = world.environment
+    environment.throttle(.passwordFailures, of: ada, byDevice: true, call: world.call()).look(into: &passwords)
+    environment.throttle(.sends, of: ada, byDevice: true, call: world.call()).look(into: &sends)
+    #expect(Set(passwords.throttles + sends.throttles).count == 8)
   }
 
   @Test func `what is not to be limited is not counted`() {

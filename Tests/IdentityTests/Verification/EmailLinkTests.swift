@@ -119,6 +119,37 @@ import Testing
     #expect(grant.account.account.passwordHash != nil && grant.account.identities == owner.identities)
   }
 
+  @Test func `3.3 a factor beside an address that nobody proved does not keep its owner from claiming it`()
+    async throws
+  {
+    let owner = account(.unproved(ada), password: true, factors: [.totp])
+    world.store.insert(owner)
+    _ = try await world.signIn(world.emailLink()).required
+    let mine = try await claiming(world.emailLink()).grant
+    #expect(mine.isNewAccount && mine.account.account.email == ada && mine.account.account.emailProved)
+    let left = try #require(world.store.state("account-y"))
+    #expect(left.account.email == nil && left.factors == owner.factors)
+  }
+
+  @Test func `a device counts apart for mails only where the address is proved: a squatter's many send no more`()
+    async throws
+  {
+    for isProved in [false, true] {
+      let world = World.sending {
+        ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsPerDevice].countMax) = (1, 1)
+      }
+      world.store.insert(account(isProved ? .proved(ada) : .unproved(ada), password: true))
+      _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
+      _ = try await world.emailLink(to: ada, world.call(deviceID: "strange"))
+      guard !isProved else {
+        _ = try await world.emailLink(to: ada, world.call(deviceID: "own"))
+        continue
+      }
+      let failure = await refused(.tooManyAttempts) { try await world.emailLink(to: ada, world.call(deviceID: "own")) }
+      #expect(failure?.throttle == .sendsPerRecipient)
+    }
+  }
+
   @Test func `that is disabled: told so`() async throws {
     world.store.insert(account(.proved(ada), password: true, disabled: true))
     await refused(.userDisabled) { try await world.signIn(world.emailLink()) }

@@ -43,6 +43,14 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(Set(stored.identities.map(\.key.providerID)) == ["oidc.corp", "oidc.other"])
   }
 
+  @Test func `3.5 ways in from before an address that came with its proof stay`() async throws {
+    world.store.insert(account(phone: number) { $0.phoneNumberSetAt = beginning })
+    world.clock.advance(millis: 1)
+    _ = try await world.link(google(), try world.session(of: "account-y")).grant
+    #expect(try await world.reset(world.passwordReset()).revokedProviderIDs.isEmpty)
+    #expect(world.store.state("account-y")?.account.phoneNumber == number)
+  }
+
   @Test func `3.3 on an account that nobody proved it is reclaim`() async throws {
     world.store.insert(account(.unproved(ada), password: true) { $0.displayName = "Squatter" })
     let squatter = try await world.signIn(rightPassword).grant

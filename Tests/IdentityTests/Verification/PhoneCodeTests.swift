@@ -98,6 +98,38 @@ import Testing
     #expect(Set(answers.map(\.verificationID)).count == 2 && Set(answers.map(\.verificationID.count)).count == 1)
   }
 
+  @Test func `check 105: strangers who use up a number's tries and messages leave its owner's own device its own`()
+    async throws
+  {
+    let world = World.sending {
+      ($0.throttles[.codeFailuresPerAccount].countMax, $0.throttles[.codeFailuresPerDevice].countMax) = (2, 2)
+      ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsPerDevice].countMax) = (3, 3)
+    }
+    func own() -> CallFacts { world.call(deviceID: "own") }
+    func strange() -> CallFacts { world.call(deviceID: "strange") }
+    world.store.insert(account(phone: number))
+    _ = try world.session(of: "account-y", call: own())
+    let stranger = try await world.phoneCode(strange())
+    for _ in 0..<2 { await refused(.invalidCode) { try await world.signIn(stranger.mistyped, strange()) } }
+    await refused(.tooManyAttempts) { try await world.signIn(stranger, strange()) }
+    for _ in 0..<2 { _ = try await world.phoneCode(strange()) }
+    await refused(.tooManyAttempts) { try await world.phoneCode(strange()) }
+    let owner = try await world.phoneCode(own())
+    await refused(.invalidCode) { try await world.signIn(owner.mistyped, own()) }
+    #expect(try await world.signIn(owner, own()).grant.account.account.id == "account-y")
+    for _ in 0..<2 { _ = try await world.phoneCode(own()) }
+    let sends = await refused(.tooManyAttempts) { try await world.phoneCode(own()) }
+    #expect(sends?.throttle == .sendsPerDevice)
+  }
+
+  @Test func `a device of one's own sends no more messages to a number that is not one's own`() async throws {
+    let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 2 }
+    let session = try await world.signIn(.anonymous).grant
+    for _ in 0..<2 { _ = try await world.phoneCode(for: .link, in: session) }
+    let failure = await refused(.tooManyAttempts) { try await world.phoneCode(for: .link, in: session) }
+    #expect(failure?.throttle == .sendsPerRecipient)
+  }
+
   @Test func `the digits are nowhere in the row or the queue in clear`() async throws {
     let code = try await world.phoneCode()
     let (digits, row) = (try code.digits, try #require(try world.row(code.verificationID)))
