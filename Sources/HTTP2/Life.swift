@@ -105,10 +105,11 @@ package struct Life {
     phase == .goingAway && (!callsOpen || nowMillis >= phaseEndsMillis)
   }
 
-  /// What is due now. Asked at `nextMillis` and after each change of the number of calls.
+  /// What is due now. Asked at `nextMillis`.
   package mutating func due(nowMillis: Int64, callsOpen: Bool) -> Step {
     switch phase {
-    case .goingAway: return isOver(nowMillis: nowMillis, callsOpen: callsOpen) ? .close : .nothing
+    // Without calls it ends once its last answers are written, which may take a while.
+    case .goingAway: return nowMillis >= phaseEndsMillis ? .close : .nothing
     case .announced: return nowMillis >= phaseEndsMillis ? noticed(nowMillis: nowMillis) : .nothing
     case .open: break
     }

@@ -120,6 +120,8 @@ extension Connection {
   /// told that the server goes, once the last other call is answered.
   func lifeIsOver(_ session: Session) -> Bool {
     guard !life.isOpen, holdingCalls == 0 else { return false }
+    // Calls that came before the last GOAWAY and wait for their turn are answered too (RFC 9113, 6.8).
+    guard session.sink.touched.isEmpty else { return false }
     guard life.isOver(nowMillis: worker.nowMillis, callsOpen: false) else { return false }
     guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in

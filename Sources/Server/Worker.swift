@@ -97,7 +97,7 @@ internal import Wire
   }
 
   func timerFired(_ ticket: Ticket, kind: UInt32) {
-    if kind == Worker.lingerTimer { return endLingering(ticket) }
+    if kind == Worker.lingerTimer { return lingered(ticket) }
     guard let connection = connections[ticket] else { return }
     switch kind {
     case Worker.lifeTimer: connection.lifeFired()

@@ -76,10 +76,13 @@ private func `what is read, used or pinged changes nothing of a connection's pha
   #expect(life.due(nowMillis: 3_010, callsOpen: true) == .nothing)
 }
 
-@Test func `a connection that goes away closes with its last call`() {
+@Test func `a connection that goes away is over with its last call, and is closed by who has written the answers`() {
   var life = State.goingAway.life
-  #expect(life.due(nowMillis: 3_001, callsOpen: true) == .nothing)
-  #expect(life.due(nowMillis: 3_001, callsOpen: false) == .close)
+  #expect(!life.isOver(nowMillis: 3_001, callsOpen: true) && life.isOver(nowMillis: 3_001, callsOpen: false))
+  for callsOpen in [true, false] {
+    #expect(life.due(nowMillis: 7_999, callsOpen: callsOpen) == .nothing)
+  }
+  #expect(life.due(nowMillis: 8_000, callsOpen: false) == .close)
 }
 
 @Test func `a connection that goes away gives its calls the grace and no more`() {
@@ -185,8 +188,6 @@ private func `asked at the moment it named, a connection has something to do; as
   state: State, callsOpen: Bool
 ) {
   var life = state.life
-  // A connection that goes away without calls is over at once, and asked at each change of their number.
-  guard state != .goingAway || callsOpen else { return }
   let next = life.nextMillis(callsOpen: callsOpen)
   #expect(life.due(nowMillis: next - 1, callsOpen: callsOpen) == .nothing)
   #expect(life.due(nowMillis: next, callsOpen: callsOpen) != .nothing)

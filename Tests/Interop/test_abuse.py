@@ -13,7 +13,7 @@ import pytest
 from hyperframe import frame as frames
 
 from key_updates import connect, key_updates
-from raw import DATA, END_STREAM, PING, WATCH, Connection, frame, message, request
+from raw import DATA, END_STREAM, NO_ERROR, PING, WATCH, Connection, frame, message, request, reset
 from server import Server
 from test_response_rules import settled
 
@@ -79,6 +79,15 @@ def test_handshakes_that_stand_still_keep_nobody_out(start_server: Callable[...,
     assert time.monotonic() - began < 2
     for one in idle:
         one.close()
+
+
+def test_a_client_that_resets_each_call_after_its_answer_is_served_on(server: Server) -> None:
+    """As some libraries end every call of theirs."""
+    with settled(Connection(server.port)) as connection:
+        for _ in range(1_000):
+            reply = connection.call()
+            assert reply.status == OK
+            connection.write(reset(reply.frames[0].stream_id, NO_ERROR))
 
 
 def test_key_updates_do_not_keep_the_others_waiting(server: Server) -> None:

@@ -16,8 +16,8 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
-from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, PING, WATCH, Connection, frame, message, request,
-                 settings)
+from raw import (ACK, CHECK, DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, PING, PREFACE, WATCH, Connection, frame,
+                 message, request, settings, window_update)
 from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
@@ -220,6 +220,58 @@ def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining:
                 statuses[got.stream_id] = int(dict(got.fields)["grpc-status"])
         assert statuses == dict.fromkeys(held, OK)
     assert draining.wait(5) == 0
+
+
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+# What is asked for costs 30 bytes, and its answer some nine thousand.
+SYMBOL = b"\x22\x18latchkey.v1.AdminService"
+
+
+@pytest.mark.latchkey_only("the C core has limits of its own")
+@pytest.mark.parametrize("asked", [1, 17, 20])
+def test_the_last_answers_reach_a_client_that_takes_them_slowly_whether_they_wait_here_or_in_the_kernel(
+        start_server: Callable[..., Server], asked: int) -> None:
+    server = start_server(offences_per_address_max=1_000_000, reactors=1)
+    with Connection(server.port, receive_buffer_bytes=2048,
+                    preface=PREFACE + settings((INITIAL_WINDOW_SIZE, (1 << 31) - 1)) + window_update(0, 1 << 30),
+                    ) as connection:
+        streams = [connection.stream() for _ in range(15)]
+        connection.write(*[connection.headers(stream, request(REFLECTION)) for stream in streams])
+        assert connection.call().status == OK
+        server.signal()
+        goaways(connection)
+        for stream in streams:
+            connection.write(frame(DATA, END_STREAM, stream, message(SYMBOL) * asked))
+            time.sleep(0.01)
+        begun = time.monotonic()
+        while time.monotonic() - begun < 1.7:
+            connection.write(window_update(0, 1))
+            time.sleep(0.1)
+        ended = set()
+        while (got := connection.read()) is not None:
+            if isinstance(got, frames.HeadersFrame) and "END_STREAM" in got.flags:
+                ended.add(got.stream_id)
+        assert ended == set(streams)
+    assert server.wait(5) == 0
+
+
+@pytest.mark.latchkey_only("the C core cancels what it had not begun")
+@pytest.mark.parametrize("refused, good", [(32, 20), (40, 20), (0, 100)])
+def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, refused: int, good: int) -> None:
+    with Connection(draining.port, acknowledge=False) as connection:
+        settled(connection)
+        draining.signal()
+        ping = connection.until(frames.PingFrame)
+        streams = [connection.stream() for _ in range(refused + good)]
+        paths = ["/nowhere.Service/Method"] * refused + [CHECK] * good
+        connection.write(b"".join(
+            connection.headers(stream, request(path)) + frame(DATA, END_STREAM, stream, message())
+            for stream, path in zip(streams, paths, strict=True)) + frame(PING, ACK, 0, ping.opaque_data))
+        ended = set()
+        while (got := connection.read()) is not None:
+            if isinstance(got, frames.HeadersFrame) and "END_STREAM" in got.flags:
+                ended.add(got.stream_id)
+        assert ended == set(streams)
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

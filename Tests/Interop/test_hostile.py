@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import socket
 import ssl
@@ -18,6 +19,7 @@ import attacks  # noqa: F401, which fills the list
 from frame_attacks import opened
 from key_updates import closed_after, connect, key_updates
 from raw import DATA, PING, Connection, frame, message, request, reset, settings
+from renegotiation import Asker
 from server import Server
 from test_abuse import MEBIBYTE, memory
 from test_response_rules import settled
@@ -142,6 +144,25 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
         time.sleep(0.2)
         with Connection(server.port) as after:
             assert after.call().status == OK
+
+
+@pytest.mark.parametrize("count, ends", [(32, False), (33, True)])
+def test_renegotiation_is_asked_for_in_vain_up_to_a_limit_and_once_more_ends_the_connection(
+        hostile: Server, count: int, ends: bool) -> None:
+    asker = Asker(hostile.port)
+    asker.socket.sendall(asker.ask(count))
+    assert closed_after(asker.socket, 0.5) == ends
+    asker.socket.close()
+
+
+def test_asking_for_renegotiation_in_full_records_takes_no_longer(hostile: Server) -> None:
+    asker = Asker(hostile.port)
+    asked = asker.ask(400_000, each_in_a_record=4_000)
+    with contextlib.suppress(ConnectionError):
+        asker.socket.sendall(asked)
+    assert closed_after(asker.socket, 5)
+    with settled(Connection(hostile.port)) as honest:
+        assert honest.call().status == OK
 
 
 @pytest.mark.parametrize("count, ends", [(32, False), (33, True)])

@@ -56,12 +56,15 @@ static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, 
 }
 
 // A key update costs a peer 27 bytes and us as much as a call. AES-GCM wants one after hundreds of gigabytes (RFC 8446
-// 5.5), and a connection lives for an hour: whoever sends more than this has other plans.
+// 5.5), and a connection lives for an hour: whoever sends more than this has other plans. So has whoever asks for
+// renegotiation under TLS 1.2, which takes four bytes of a record and is answered by an alert each time.
 enum { LK_TLS_KEY_UPDATES_MAX = 32 };
 static inline void lk_tls_count_key_update(int written, int version, int type, const void *message, size_t bytes,
                                            SSL *ssl, void *unused) {
   (void)version, (void)unused;
-  if (written || type != SSL3_RT_HANDSHAKE || bytes == 0 || *(const uint8_t *)message != SSL3_MT_KEY_UPDATE) return;
+  if (written || type != SSL3_RT_HANDSHAKE || bytes == 0) return;
+  uint8_t kind = *(const uint8_t *)message;
+  if (kind != SSL3_MT_KEY_UPDATE && kind != SSL3_MT_CLIENT_HELLO && kind != SSL3_MT_HELLO_REQUEST) return;
   intptr_t updates = (intptr_t)SSL_get_app_data(ssl) + 1;
   SSL_set_app_data(ssl, (void *)updates);
   // One read takes up as many as its buffer holds, some 600 and milliseconds of work: only at a stream that is said to
@@ -83,7 +86,10 @@ static inline void lk_tls_begin(SSL *ssl) {
 
 static inline struct lk_tls_result lk_tls_handshake(SSL *ssl) {
   lk_tls_begin(ssl);
-  return lk_tls_classify(ssl, SSL_do_handshake(ssl));
+  int done = SSL_do_handshake(ssl);
+  // Its own hellos are not counted.
+  if (done == 1) SSL_set_app_data(ssl, NULL);
+  return lk_tls_classify(ssl, done);
 }
 static inline struct lk_tls_result lk_tls_read(SSL *ssl, void *bytes, int most) {
   lk_tls_begin(ssl);

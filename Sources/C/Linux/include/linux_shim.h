@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -286,6 +287,11 @@ int lk_read_secret(const char *prompt, char *line, int most);
 int lk_processors(void);
 static inline _Noreturn void lk_exit(int code) { _exit(code); }
 static inline void lk_close(int fd) { close(fd); }
+// Bytes that the peer has not acknowledged (tcp(7)).
+static inline int lk_unacknowledged(int fd) {
+  int bytes = 0;
+  return ioctl(fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
 static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
 
 // libssl writes with plain write(2): without this a peer that went away would end the process.
