@@ -95,12 +95,38 @@ struct AuthorizationRequestTests {
 
   @Test func `a caller's parameter never replaces one of the flow's own`() async throws {
     let allowed: (inout ProviderSettings) -> Void = { $0.callerParameters = ["prompt", "login_hint"] }
-    let fresh = Flow.request(parameters: ["prompt": "none"], freshLogin: true)
-    #expect(
-      try await refusal(fresh, allowed)
-        == .invalidParameter(name: "custom_parameters", hint: "This flow sets prompt itself."))
+    for prompt in ["none", "login none", " none"] {
+      let fresh = Flow.request(parameters: ["prompt": prompt], freshLogin: true)
+      #expect(
+        try await refusal(fresh, allowed)
+          == .invalidParameter(name: "custom_parameters", hint: "prompt: none is no fresh login."))
+    }
     let hinted = Flow.request(parameters: ["login_hint": "b@corp.com"], loginHint: "a@corp.com")
-    #expect(try await refusal(hinted, allowed)?.name == "invalidParameter")
+    #expect(
+      try await refusal(hinted, allowed)
+        == .invalidParameter(
+          name: "custom_parameters", hint: "This flow sets login_hint itself, to something else."))
+  }
+
+  @Test func `a hint that comes twice is taken where both are the same`() async throws {
+    let bench = try FlowBench { $0.callerParameters = ["login_hint"] }
+    let flow = Flow.request(parameters: ["login_hint": "ann@corp.com"], loginHint: "ann@corp.com")
+    #expect(Asked(try await bench.start(flow).authorizationURL)["login_hint"] == "ann@corp.com")
+  }
+
+  @Test(arguments: ["select_account", "consent", "login"])
+  func `check 88: a fresh login stays one, whatever the prompt of a caller's other flows is`(
+    prompt: String
+  ) async throws {
+    let bench = try FlowBench { $0.callerParameters = ["prompt"] }
+    let usual = try await bench.start(Flow.request(parameters: ["prompt": prompt]))
+    #expect(Asked(usual.authorizationURL)["prompt"] == prompt)
+    let fresh = try await bench.start(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
+    let asked = Asked(fresh.authorizationURL)
+    #expect(asked["prompt"] == "login" && asked["max_age"] == "0")
+    // What the provider lets nobody set is not let go in silence either.
+    let forbidden = try await refusal(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
+    #expect(forbidden?.name == "invalidParameter")
   }
 
   @Test(arguments: ["", "a\nb", "a\0", "\u{85}"])

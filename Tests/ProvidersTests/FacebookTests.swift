@@ -52,6 +52,14 @@ struct FacebookTests {
     #expect(fresh.authorizationURL.hasPrefix("https://www.facebook.com/v99.0/dialog/oauth?auth_type=reauthenticate&"))
   }
 
+  @Test(arguments: ["rerequest", "reauthenticate"])
+  func `check 88: a fresh login stays one, whatever a caller asks for in its other flows`(
+    authType: String
+  ) async throws {
+    let started = try await facebook().start(parameters: ["auth_type": authType], freshLogin: true)
+    #expect(Asked(started.authorizationURL)["auth_type"] == "reauthenticate")
+  }
+
   @Test(arguments: reservedParameters)
   func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
     #expect(await refusal { try await facebook().start(parameters: [name: "x"]) } == .reservedParameter(name: reserved))

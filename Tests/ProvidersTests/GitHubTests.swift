@@ -60,6 +60,17 @@ struct GitHubTests {
     }
   }
 
+  @Test func `check 88: one set of parameters serves the sign-in and the fresh login`() async throws {
+    let github = try github()
+    for isFresh in [false, true] {
+      let started = try await github.start(parameters: ["prompt": "select_account"], freshLogin: isFresh)
+      #expect(started.authorizationURL.contains("&prompt=select_account&"))
+    }
+    #expect(
+      await refusal { try await github.start(parameters: ["prompt": "none"], freshLogin: true) }
+        == .invalidParameter(name: "custom_parameters", hint: "prompt: select_account, or nothing."))
+  }
+
   @Test func `a flow ends with the person, its number as the subject`() async throws {
     let github = try github()
     let verified = try await github.finish()

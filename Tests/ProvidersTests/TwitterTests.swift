@@ -77,6 +77,13 @@ struct TwitterTests {
     #expect(started.authorizationURL.hasSuffix("?oauth_token=request-1&force_login=true&screen_name=ann_x"))
   }
 
+  @Test(arguments: ["true", "false"])
+  func `check 88: a fresh login stays one, whatever a caller's other flows force`(forced: String) async throws {
+    let parameters = ["force_login": forced, "screen_name": "ann_x"]
+    let started = try await twitter().start(parameters: parameters, loginHint: "ann_x", freshLogin: true)
+    #expect(started.authorizationURL.hasSuffix("?oauth_token=request-1&force_login=true&screen_name=ann_x"))
+  }
+
   @Test(arguments: reservedParameters)
   func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
     let twitter = try twitter()
@@ -92,7 +99,7 @@ struct TwitterTests {
       await refusal { try await twitter.start(parameters: ["prompt": "login"]) },
       await refusal { try await twitter.start(parameters: ["lang": "de\n"]) },
       await refusal { try await twitter.start(scopes: ["tweet.read"]) },
-      await refusal { try await twitter.start(parameters: ["force_login": "false"], freshLogin: true) },
+      await refusal { try await twitter.start(parameters: ["screen_name": "bob"], loginHint: "ann_x") },
     ] {
       guard case .invalidParameter = attempt else {
         Issue.record("\(String(describing: attempt))")

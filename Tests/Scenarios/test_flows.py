@@ -313,6 +313,24 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
             simulator.behave("oidc.corp", "well", document="token")
 
 
+@pytest.mark.parametrize(("provider_id", "usual", "fresh"), [
+    ("github.com", {"prompt": "select_account"}, {"prompt": "select_account"}),
+    ("google.com", {"prompt": "consent", "login_hint": "ada@gmail.com"}, {"prompt": "select_account"}),
+    ("facebook.com", {"auth_type": "rerequest"}, {"auth_type": "reauthenticate"}),
+    ("twitter.com", {"force_login": "false"}, {"force_login": "true"})])
+def test_one_set_of_parameters_serves_the_sign_in_and_the_reauthentication(
+        web: Client, provider_id: str, usual: dict[str, str], fresh: dict[str, str]) -> None:
+    hint = usual.get("login_hint", "")
+    assert usual.items() <= asked(web.start_flow(provider_id, BACK, custom_parameters=usual, login_hint=hint)).items()
+    account = web.create(fresh_email())
+    again = web.start_flow(provider_id, BACK, custom_parameters=usual, login_hint=hint,
+                           purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
+    assert fresh.items() <= asked(again).items()
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="custom_parameters"):
+        web.start_flow(provider_id, BACK, custom_parameters={"prompt": "none"},
+                       purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
+
+
 def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade(
         simulator: Simulator, serve: Callable[..., Server], connect: Callable[..., Client], ada: Person) -> None:
     web = connect(serve(policy={"recent_login_confirmed": True}, **everywhere(simulator)))

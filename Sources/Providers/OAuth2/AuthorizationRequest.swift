@@ -32,7 +32,7 @@ struct AuthorizationRequest: Sendable {
   var responseMode = StartedFlow.ResponseMode.query
   /// nil: the provider takes no hint, so a caller's is let go.
   var loginHintName: String? = "login_hint"
-  /// What makes the provider ask the person again (check 88); empty where it cannot.
+  /// What makes the provider ask the person again (check 88), whatever a caller sets; empty where it cannot.
   var freshLogin: [String: String] = [:]
 
   init(providerID: String, clientID: String, basicScopes: [String], callerParameters: Set<String>, sendsProofKey: Bool)
@@ -62,9 +62,15 @@ struct AuthorizationRequest: Sendable {
       parameters[loginHintName] = flow.loginHint
     }
     try check(flow.parameters)
+    let asked = flow.parameters["prompt"] ?? ""
+    guard !flow.freshLogin || !asked.split(separator: " ").contains("none") else {
+      throw .invalidParameter(name: "custom_parameters", hint: "prompt: none is no fresh login.")
+    }
     for (name, value) in flow.parameters {
-      guard parameters[name] == nil else {
-        throw .invalidParameter(name: "custom_parameters", hint: "This flow sets \(name) itself.")
+      // One set of parameters serves the sign-in and the reauthentication, where ours is the stronger wish.
+      if flow.freshLogin, freshLogin[name] != nil { continue }
+      guard parameters[name] == nil || parameters[name] == value else {
+        throw .invalidParameter(name: "custom_parameters", hint: "This flow sets \(name) itself, to something else.")
       }
       parameters[name] = value
     }
