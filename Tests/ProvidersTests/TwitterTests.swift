@@ -38,6 +38,14 @@ struct TwitterTests {
     return try await adapted.finish(redirect.merging(callback) { $1 }, kept: kept)
   }
 
+  private static func refused(_ kind: String, _ why: String) -> ProviderRefusal? {
+    let kinds: [String: ProviderRefusal] = [
+      "denied": .denied(why: why), "invalid": .invalid(why: why), "refused": .refused(why: why),
+      "unavailable": .unavailable(why: why),
+    ]
+    return kinds[kind]
+  }
+
   // MARK: the first leg
 
   @Test func `a flow begins with a request token, and its address names it, and what a caller may add`() async throws {
@@ -122,6 +130,15 @@ struct TwitterTests {
     let twitter = try twitter()
     twitter.script.answer(requestTokenURL, "{\"errors\":[{\"code\":32}]}", status: status)
     #expect(await refusal { try await twitter.start() }.isRefused)
+  }
+
+  @Test(arguments: [(401, 32), (401, 135), (400, 215), (403, 415), (403, 64)])
+  func `the number that X gives a request token's refusal is in the log`(status: Int, code: Int) async throws {
+    let twitter = try twitter()
+    twitter.script.answer(requestTokenURL, "{\"errors\":[{\"code\":\(code),\"message\":\"no\"}]}", status: status)
+    #expect(
+      await refusal { try await twitter.start() }
+        == .refused(why: "request_token: status \(status), X's error \(code)"))
   }
 
   @Test(arguments: [
@@ -218,6 +235,19 @@ struct TwitterTests {
     #expect(twitter.script.requests(to: profileURL).isEmpty)
   }
 
+  @Test(arguments: [
+    (401, 32, "invalid"), (403, 89, "invalid"), (401, 1, "invalid"), (401, 135, "refused"), (400, 215, "refused"),
+    (403, 415, "refused"), (403, 64, "denied"),
+  ])
+  func `what X blames us for at the end of a flow is not the person's fault`(
+    status: Int, code: Int, expected: String
+  ) async throws {
+    let twitter = try twitter()
+    twitter.script.answer(accessTokenURL, "{\"errors\":[{\"code\":\(code)}]}", status: status)
+    let refused = await refusal { try await finish(twitter) }
+    #expect(refused == TwitterTests.refused(expected, "access_token: status \(status), X's error \(code)"))
+  }
+
   @Test func `check 74: no refusal shows the secret of the request token`() async throws {
     let twitter = try twitter()
     twitter.script.answer(accessTokenURL, "request-secret", status: 401)
@@ -298,9 +328,10 @@ struct TwitterTests {
   }
 
   @Test(arguments: [
-    ("{\"errors\":[{\"code\":64}]}", ProviderRefusal.denied(why: "X's error 64")),
-    ("{\"errors\":[{\"code\":326}]}", .denied(why: "X's error 326")),
-    ("{\"errors\":[{\"code\":453}]}", .refused(why: "X's error 453")),
+    ("{\"errors\":[{\"code\":64}]}", ProviderRefusal.denied(why: "verify_credentials: status 403, X's error 64")),
+    ("{\"errors\":[{\"code\":326}]}", .denied(why: "verify_credentials: status 403, X's error 326")),
+    ("{\"errors\":[{\"code\":453}]}", .refused(why: "verify_credentials: status 403, X's error 453")),
+    ("{\"errors\":[{\"code\":89}]}", .invalid(why: "verify_credentials: status 403, X's error 89")),
     ("{}", .refused(why: "verify_credentials: status 403")), ("no", .refused(why: "verify_credentials: status 403")),
   ])
   func `an account that X has suspended is told from an application that may not ask`(
@@ -311,10 +342,33 @@ struct TwitterTests {
     #expect(await refusal { try await twitter.verify("access-1", secret: "access-secret") } == expected)
   }
 
-  @Test(arguments: [("access-1", ""), ("a b", "s"), ("a", "s\n"), (String(repeating: "a", count: 8193), "s")])
-  func `a token without its secret, or one that is none, is not tried`(token: String, secret: String) async throws {
+  @Test(arguments: [
+    (400, 215, "refused"), (400, 1, "unavailable"), (401, 32, "invalid"), (401, 89, "invalid"), (401, 135, "refused"),
+    (401, 215, "refused"), (401, 64, "denied"), (401, 1, "invalid"), (403, 415, "refused"),
+  ])
+  func `a token that X does not take is told from a signature of ours that it does not`(
+    status: Int, code: Int, expected: String
+  ) async throws {
+    let twitter = try twitter()
+    twitter.script.answer(profileURL, "{\"errors\":[{\"code\":\(code)}]}", status: status)
+    let refused = await refusal { try await twitter.verify("access-1", secret: "access-secret") }
+    #expect(refused == TwitterTests.refused(expected, "verify_credentials: status \(status), X's error \(code)"))
+  }
+
+  @Test(arguments: [("a b", "s"), ("a", "s\n"), (String(repeating: "a", count: 8193), "s")])
+  func `a token that is none, or whose secret is none, is not tried`(token: String, secret: String) async throws {
     let twitter = try twitter()
     #expect(await refusal { try await twitter.verify(token, secret: secret) }.isInvalid)
+    #expect(twitter.script.requests.isEmpty)
+  }
+
+  @Test func `a token without its secret is refused by the field where the secret belongs`() async throws {
+    let twitter = try twitter()
+    #expect(
+      await refusal { try await twitter.verify("access-1") }
+        == .invalidParameter(
+          name: "credential.provider_token.token_secret",
+          hint: "An access token of OAuth 1.0a comes with its secret."))
     #expect(twitter.script.requests.isEmpty)
   }
 

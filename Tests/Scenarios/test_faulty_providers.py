@@ -142,3 +142,11 @@ def test_a_token_and_secret_of_another_consumer_sign_nobody_in(client: Client, s
     with expect_failure(*INVALID):
         client.sign_in(types.Credential(provider_token=types.ProviderTokenCredential(
             provider_id="twitter.com", **stolen)))
+
+
+def test_a_token_without_its_secret_is_refused_by_the_field_of_the_secret(
+        client: Client, simulator: Simulator) -> None:
+    issued = simulator.access_token("twitter.com", somebody(simulator), oauth1=True)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="credential.provider_token.token_secret"):
+        client.sign_in(types.Credential(provider_token=types.ProviderTokenCredential(
+            provider_id="twitter.com", access_token=issued["access_token"])))

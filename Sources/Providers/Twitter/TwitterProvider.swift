@@ -73,7 +73,7 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
       SignedRequest(method: "POST", url: settings.endpoints.requestToken), by: signer(),
       adding: [Parameter("oauth_callback", flow.redirectURI)], at: now)
     guard answer.status == 200 else {
-      throw ProviderRefusal.refused(why: "request_token: status \(answer.status)")
+      throw ProviderRefusal.refused(why: TwitterErrors.why(answer, of: "request_token"))
     }
     let form = try tokens(answer, of: "request_token")
     // Without it X ignores our redirect URI: the way in of the session fixation that made 1.0 into 1.0a (check 72).
@@ -94,7 +94,7 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
       by: signer(verifier.token.token, verifier.token.secret),
       adding: [Parameter("oauth_verifier", verifier.text)], at: now)
     guard answer.status == 200 else {
-      throw ProviderRefusal.invalid(why: "access_token: status \(answer.status)")
+      throw TwitterErrors.refusal(answer, of: "access_token") { .invalid(why: $0) }
     }
     let form = try tokens(answer, of: "access_token")
     guard let token = form["oauth_token"], let secret = form["oauth_token_secret"], TokenAnswer.isToken(token),
@@ -109,8 +109,12 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
   }
 
   func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
+    guard !presented.tokenSecret.isEmpty else {
+      throw ProviderRefusal.invalidParameter(
+        name: "credential.provider_token.token_secret", hint: "An access token of OAuth 1.0a comes with its secret.")
+    }
     guard TokenAnswer.isToken(presented.accessToken), TokenAnswer.isToken(presented.tokenSecret) else {
-      throw ProviderRefusal.invalid(why: "an access token of OAuth 1.0a comes with its secret")
+      throw ProviderRefusal.invalid(why: "no access token, or no secret of one")
     }
     return try await person(presented.accessToken, presented.tokenSecret, at: now)
   }
@@ -133,7 +137,7 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
         Parameter("include_email", "true"), Parameter("skip_status", "true"), Parameter("include_entities", "false"),
       ])
     let answer = try await send(SignedRequest(method: "GET", url: url), by: signer(token, secret), at: now)
-    guard answer.status != 403 else { throw TwitterProvider.forbidden(answer) }
+    try TwitterProvider.check(answer)
     var verified = VerifiedToken(assertion: try assertion(try ProviderCalls.document(answer)))
     verified.own.accessToken = token
     verified.own.secret = secret
@@ -142,12 +146,14 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
 
   /// X means by 403 that it has suspended or locked the account, or that our application's plan does not have the call.
   /// A token of another application is 401.
-  private static func forbidden(_ answer: FetchedBody) -> ProviderRefusal {
-    let document = try? JSONValue.parse(answer.bytes, byteCountMax: ProviderCalls.documentBytesMax)
-    guard let code = document?["errors"]?.array?.first?["code"]?.int else {
-      return .refused(why: "verify_credentials: status 403")
+  private static func check(_ answer: FetchedBody) throws(ProviderRefusal) {
+    let endpoint = "verify_credentials"
+    switch answer.status {
+    case 400: throw TwitterErrors.refusal(answer, of: endpoint) { .unavailable(why: $0) }
+    case 401: throw TwitterErrors.refusal(answer, of: endpoint) { .invalid(why: $0) }
+    case 403: throw TwitterErrors.refusal(answer, of: endpoint) { .refused(why: $0) }
+    default: break
     }
-    return [63, 64, 326].contains(code) ? .denied(why: "X's error \(code)") : .refused(why: "X's error \(code)")
   }
 
   /// The number beside `id_str` has lost digits in many a reader of JSON on its way (check 75).
