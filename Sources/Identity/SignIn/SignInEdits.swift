@@ -12,12 +12,14 @@ extension AccountEdit {
     return [.touchAccount(id: before.id, version: before.version, lastSignInAt: lastSignInAt)] + hanging
   }
 
-  /// S1: the identity's own profile follows its provider; the account's name and photo are its person's, and only
-  /// filled where they are empty.
+  /// S1: the identity's own profile follows its provider, as far as that says anything: Apple tells the name at the
+  /// first consent only. The account's name and photo are its person's, and only filled where they are empty.
   mutating func refresh(_ assertion: Assertion) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
-    let new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
+    var new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
+    if new.displayName.isEmpty { new.displayName = old.displayName }
+    if new.photoURL.isEmpty { new.photoURL = old.photoURL }
     if edited.account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
     if edited.account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
     guard new != old else { return }

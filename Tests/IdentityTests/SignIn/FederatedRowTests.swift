@@ -38,6 +38,27 @@ struct `SignIn, an identity or a free address` {
     #expect(world.store.state("account-y")?.account.photoURL == google().photoURL)
   }
 
+  @Test func `S1 a name and a photo that a provider tells once only stay with the identity`() async throws {
+    let first = google()
+    world.store.insert(account(.proved(ada), identities: [first]) { $0.displayName = "A"; $0.photoURL = "p" })
+    var later = google()
+    (later.displayName, later.photoURL, later.username) = ("", "", "countess")
+    let grant = try await world.signIn(later).grant
+    let identity = try #require(world.store.state("account-y")?.identities.first)
+    #expect(identity.displayName == first.displayName && identity.photoURL == first.photoURL)
+    #expect(identity.username == "countess", "the rest follows the provider")
+    #expect(grant.account.identities == [identity])
+  }
+
+  @Test func `S1 a provider that has nothing new to say changes nothing but the time`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
+    var later = google()
+    (later.displayName, later.photoURL) = ("", "")
+    _ = try await world.signIn(later)
+    #expect(world.store.state("account-y")?.account.version == 1)
+    #expect(world.store.state("account-y")?.identities.first?.displayName == google().displayName)
+  }
+
   @Test(arguments: TrustTier.allCases)
   func `S1 an empty address is filled when it is free and proved by its tier`(_ tier: TrustTier) async throws {
     world.store.insert(account(identities: [google(email: nil)]))
