@@ -46,6 +46,9 @@ package enum ProviderRefusal: Error, Hashable, Sendable {
   /// No provider of this id is configured.
   case notEnabled
   case invalid(why: String)
+  /// The credential is good, and its person is of no organisation that is wanted: a domain of Google's, a tenant of
+  /// Microsoft's.
+  case wrongOrganisation(why: String)
   case expired
   case missingOrInvalidNonce
   /// Nothing proves that the token was issued to us.

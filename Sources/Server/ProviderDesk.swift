@@ -89,6 +89,9 @@ extension Failure {
     case .notEnabled: self.init(.operationNotAllowed, field: field, hint: "The provider is not enabled.")
     case .invalid(let why):
       self.init(.invalidCredential, field: field, hint: "What the provider issued is not good here.", debug: why)
+    case .wrongOrganisation(let why):
+      self.init(
+        .invalidCredential, field: field, hint: "An account of this organisation is wanted.", debug: why)
     case .expired:
       self.init(.invalidCredential, field: field, hint: "The provider's token has expired; get a new one.")
     case .missingOrInvalidNonce where field == Failure.flowField:

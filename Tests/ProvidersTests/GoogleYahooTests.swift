@@ -83,7 +83,7 @@ struct GoogleTests {
   ) async throws {
     let bench = try bench { $0.hostedDomains = ["corp.com"] }
     let refusal = try await bench.refusal(["hd": domain.map { .string($0) }])
-    #expect(refusal == (isTaken ? nil : .invalid(why: "HOSTED_DOMAIN")))
+    #expect(refusal == (isTaken ? nil : .wrongOrganisation(why: "HOSTED_DOMAIN")))
   }
 
   @Test(arguments: [
@@ -99,7 +99,7 @@ struct GoogleTests {
     var flow = Flow.begun
     flow.kept = try await bench.start(Flow.request(parameters: parameters)).kept
     try bench.redeems(bench.claims(["hd": said.map { .string($0) }]))
-    #expect(await bench.refusal(of: flow) == (isTaken ? nil : .invalid(why: "HOSTED_DOMAIN")))
+    #expect(await bench.refusal(of: flow) == (isTaken ? nil : .wrongOrganisation(why: "HOSTED_DOMAIN")))
   }
 
   // MARK: Access tokens

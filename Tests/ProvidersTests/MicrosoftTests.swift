@@ -101,7 +101,7 @@ struct MicrosoftTests {
     tenant: String, metadata: String, ofToken: String, isTaken: Bool
   ) async throws {
     let refusal = try await refused(try bench(tenant: tenant, metadata: metadata), tenant: ofToken)
-    #expect(refusal == (isTaken ? nil : .invalid(why: "TENANT")))
+    #expect(refusal == (isTaken ? nil : .wrongOrganisation(why: "TENANT")))
   }
 
   @Test func `check 63: of many tenants the one that answers is compared with its token, of one before`() async throws {
@@ -130,7 +130,7 @@ struct MicrosoftTests {
   @Test func `of many tenants those on the list are admitted`() async throws {
     let bench = try bench { $0.tenants.allowed = [corp] }
     #expect(try await refused(bench) == nil)
-    #expect(try await refused(bench, tenant: other) == .invalid(why: "TENANT"))
+    #expect(try await refused(bench, tenant: other) == .wrongOrganisation(why: "TENANT"))
   }
 
   @Test(arguments: [

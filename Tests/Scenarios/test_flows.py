@@ -219,8 +219,9 @@ def test_an_organisation_that_was_asked_for_is_looked_for_in_what_comes_back(
         if is_taken:
             assert session(web.sign_in(response(started, callback))).is_new_account
         else:
-            with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL"):
+            with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CREDENTIAL") as refused:
                 web.sign_in(response(started, callback))
+            assert "organisation" in refused.text
 
 
 def test_a_provider_in_trouble_ends_a_flow_and_nobody_is_told_to_repeat_the_call(
@@ -244,6 +245,13 @@ def test_who_says_no_at_the_provider_is_told_so(simulator: Simulator, web: Clien
         callback = simulator.walk(started.authorization_url, ada, deny=True)
         with expect_failure(StatusCode.FAILED_PRECONDITION, "PROVIDER_DENIED"):
             web.sign_in(response(started, callback))
+
+
+def test_the_name_that_apple_tells_once_stays(simulator: Simulator, web: Client, ada: Person) -> None:
+    for _ in range(2):
+        started = web.start_flow("apple.com", BACK)
+        signed = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada))))
+        assert [linked.display_name for linked in signed.account.providers] == ["Ada Lovelace"]
 
 
 def test_check_73_a_verifier_is_good_for_its_own_request_token(

@@ -192,6 +192,16 @@ private struct NoNetwork: HTTPSFetching {
   func fetch(_ request: FetchRequest) async throws -> FetchedBody { throw FetchError.timedOut }
 }
 
+/// Each address has its one answer, whatever the query.
+private struct Answers: HTTPSFetching {
+  let bodies: [String: String]
+
+  func fetch(_ request: FetchRequest) async throws -> FetchedBody {
+    guard let body = bodies[String(request.url.prefix { $0 != "?" })] else { throw FetchError.timedOut }
+    return FetchedBody(status: 200, bytes: Array(body.utf8))
+  }
+}
+
 private func refusal(_ providerID: String, idToken: String = "", accessToken: String = "") async throws -> Failure {
   var google = try #require(ProviderSettings.standard(id: "google.com"))
   google.clientIDs = ["web"]
@@ -220,6 +230,25 @@ private struct NotRefused: Error {}
   let failure = try await refusal("google.com", idToken: "not a token")
   #expect(failure.reason == .invalidCredential && !failure.debug.isEmpty)
   #expect(!failure.hint.contains(failure.debug))
+}
+
+@Test func `who is of another organisation than is wanted is told that`() async throws {
+  var google = try #require(ProviderSettings.standard(id: "google.com"))
+  google.clientIDs = ["web"]
+  google.hostedDomains = ["corp.example"]
+  let answers = Answers(bodies: [
+    "https://oauth2.googleapis.com/tokeninfo": #"{"aud":"web","sub":"1","exp":"1900000000"}"#,
+    "https://openidconnect.googleapis.com/v1/userinfo": #"{"sub":"1","hd":"other.example"}"#,
+  ])
+  let desk = ProviderDesk(try Registry([google], fetching: answers))
+  do {
+    _ = try await desk.verify(
+      ProviderToken(providerID: "google.com", accessToken: "ya29"), at: Timestamp(millis: 1_800_000_000_000))
+    Issue.record("signed in")
+  } catch let failure as Failure {
+    #expect(failure.reason == .invalidCredential && failure.field == "credential.provider_token")
+    #expect(failure.hint == "An account of this organisation is wanted." && failure.debug == "HOSTED_DOMAIN")
+  }
 }
 
 @Test func `an access token alone does not say for whom it is`() async throws {

@@ -47,7 +47,9 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
 
   private static func check(_ document: JSONValue, isOf domains: Set<String>) throws(ProviderRefusal) {
     guard !domains.isEmpty else { return }
-    guard let domain = document["hd"]?.string, domains.contains(domain) else { throw .invalid(why: "HOSTED_DOMAIN") }
+    guard let domain = document["hd"]?.string, domains.contains(domain) else {
+      throw .wrongOrganisation(why: "HOSTED_DOMAIN")
+    }
   }
 
   /// The domain that the caller asks for is in an address which the person can change: it is kept for the end.
@@ -69,7 +71,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     guard !asked.isEmpty else { return }
     let domain = document["hd"]?.string ?? ""
     guard asked == "*" ? !domain.isEmpty : domain.utf8.elementsEqual(asked.utf8) else {
-      throw .invalid(why: "HOSTED_DOMAIN")
+      throw .wrongOrganisation(why: "HOSTED_DOMAIN")
     }
   }
 

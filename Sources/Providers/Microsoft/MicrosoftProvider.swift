@@ -79,9 +79,8 @@ struct MicrosoftProvider: OIDCAdapter {
 
   /// That `iss` is the issuer of `tid` is looked at before.
   static func subject(of claims: JSONValue, _ tenants: TenantSettings) throws(ProviderRefusal) -> String {
-    guard let tenant = claims["tid"]?.string, isID(tenant), admits(tenants, tenant) else {
-      throw .invalid(why: "TENANT")
-    }
+    guard let tenant = claims["tid"]?.string, isID(tenant) else { throw .invalid(why: "TENANT") }
+    guard admits(tenants, tenant) else { throw .wrongOrganisation(why: "TENANT") }
     guard let object = claims["oid"]?.string, isID(object) else {
       throw .invalid(why: TokenRefusal.subject.rawValue)
     }
