@@ -237,6 +237,22 @@ struct FacebookTests {
     #expect(await refusal { try await facebook.finish(callback) }.isDenied)
   }
 
+  @Test func `a dialog that does not accept our request says so by a number and without the name of an error`()
+    async throws
+  {
+    let facebook = try facebook()
+    let callback = ["code": nil, "error_code": "1349048", "error_message": "Can't Load URL\n: The domain is not ours"]
+    #expect(
+      await refusal { try await facebook.finish(callback) }
+        == .refused(why: "1349048: Can't Load URL: The domain is not ours"))
+    let bare = ["code": nil, "error_code": "100"]
+    #expect(await refusal { try await facebook.finish(bare) } == .refused(why: "100"))
+    let foreign = callback.merging(["state": "another"]) { _, changed in changed }
+    #expect(await refusal { try await facebook.finish(foreign) }.isFlowMismatch)
+    #expect(facebook.script.requests.isEmpty)
+    #expect(await refusal { try await facebook.finish(["error_code": "0"]) } == nil, "a code is one")
+  }
+
   @Test(arguments: faults + brokenDocuments)
   func `check 68: whatever keeps an answer away makes Facebook unavailable`(
     fault: Result<FetchedBody, FetchError>

@@ -33,6 +33,10 @@ package enum AuthorizationResponse {
     if let error = callback["error"] {
       throw refusal(error, description: callback["error_description"])
     }
+    // Facebook's dialog, which says so in words of its own where it does not accept the request.
+    if callback["code"] == nil, let number = callback["error_code"] {
+      throw .refused(why: LoggedText.of(number, callback["error_message"]))
+    }
     guard let code = callback["code"], (1...codeBytesMax).contains(code.utf8.count),
       code.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
     else { throw .invalid(why: "no code, or none of RFC 6749") }

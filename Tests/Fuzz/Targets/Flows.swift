@@ -65,6 +65,7 @@ extension FuzzTarget {
     [
       Seed("code", "\0code=c/1\nstate=state-1"), Seed("issuer", "\u{1}code=c\nstate=state-1\niss=https://idp.example"),
       Seed("denied", "\0error=access_denied\nerror_description=no\nstate=state-1"),
+      Seed("number", "\0error_code=100\nerror_message=no\nstate=state-1"),
       Seed("foreign", "\u{1}code=c\nstate=state-2\niss=https://thief.example"), Seed("empty", "\0"),
     ]
   }
