@@ -135,10 +135,23 @@ struct GoogleTests {
     let verified = try await bench.registry.verify(presented, of: "google.com", at: now)
     #expect(verified.assertion.identity.subject == "1234567890" && verified.assertion.email == "ann@gmail.com")
     #expect(verified.assertion.tier == .authoritative && verified.own.accessToken == "ya29.token")
+    #expect(verified.own.expiresInSeconds == 100 && verified.own.grantedScopes == ["openid", "email"])
     #expect(bench.fetcher.asked == [checkURL, bench.profileURL])
     #expect(bench.fetcher.requests.first?.body == nil)
     // What a log could have of it.
     #expect(bench.fetcher.requests.allSatisfy { !"\($0)".contains("ya29") })
+  }
+
+  @Test func `what Google does not say of an access token, or says past all bounds, is not handed on`() async throws {
+    let many = Array(repeating: "s", count: TokenAnswer.scopesMax + 1).joined(separator: " ")
+    for (scope, count) in [(nil, 0), (.string(""), 0), (.int(1), 0), (.string(many), TokenAnswer.scopesMax)]
+      as [(JSONValue?, Int)]
+    {
+      let bench = try check(["scope": scope, "exp": .int(.max)])
+      let presented = PresentedToken(accessToken: "ya29.token")
+      let own = try await bench.registry.verify(presented, of: "google.com", at: now).own
+      #expect(own.grantedScopes.count == count && own.expiresInSeconds == nil)
+    }
   }
 
   @Test func `a token is encoded in the address`() async throws {

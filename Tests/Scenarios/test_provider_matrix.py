@@ -124,6 +124,9 @@ def test_somebody_new_gets_an_account_and_finds_it_again(road: Road, somebody: P
         shown = made.provider_credential
         assert shown.provider_id == road.row.provider_id and (shown.access_token or shown.id_token)
         assert bool(shown.secret) == (road.row.provider_id == "twitter.com" and road.row.server == "usual")
+        if road.row.kit is with_access_token:
+            assert shown.granted_scopes
+            assert (shown.expires_in.seconds > 0) == (road.row.provider_id in ("google.com", "facebook.com"))
     with MATRIX.cell(road.row.title, "sign in, again"):
         changed = replace(somebody, name="Countess Lovelace", email="")
         again = session(road.sign_in(changed))

@@ -83,7 +83,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
       client.settings.endpoints.audienceCheck, to: [Parameter("access_token", accessToken)])
     guard answer.status != 400 else { throw ProviderRefusal.invalid(why: "the provider does not know the token") }
     let check = try ProviderCalls.document(answer).value
-    try checkAudience(check, at: now)
+    let expiresAt = try expiry(of: check, at: now)
     let url = try await profileURL(at: now)
     let profile = try await calls.document(url, accessToken: accessToken)
     let subject = try Person.subject(profile.value["sub"])
@@ -95,6 +95,9 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
       assertion: Person.assertion(
         subject, of: client.settings, documents: [profile.value], profile: profile.bytes))
     verified.own.accessToken = accessToken
+    verified.own.expiresInSeconds = TokenAnswer.life(expiresAt - now.seconds)
+    let scopes = (check["scope"]?.string ?? "").split(separator: " ")
+    verified.own.grantedScopes = scopes.prefix(TokenAnswer.scopesMax).map { String($0) }
     return verified
   }
 
@@ -104,7 +107,8 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     return configured.isEmpty ? try await client.served(at: now).endpoints.profile : configured
   }
 
-  private func checkAudience(_ check: JSONValue, at now: Timestamp) throws(ProviderRefusal) {
+  /// When a token of ours ends, in seconds since 1970; refuses one of anybody else's.
+  private func expiry(of check: JSONValue, at now: Timestamp) throws(ProviderRefusal) -> Int64 {
     func isOurs(_ claim: JSONValue?) -> Bool {
       guard let claimed = claim?.string else { return false }
       return client.settings.clientIDs.contains { $0.utf8.elementsEqual(claimed.utf8) }
@@ -118,5 +122,6 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
       throw .invalid(why: TokenRefusal.expiryMissing.rawValue)
     }
     guard expiry > now.seconds else { throw .expired }
+    return expiry
   }
 }
