@@ -28,7 +28,9 @@ extension Wire.Account {
       providers.append(LinkedProvider(providerID: WaysIn.emailLink, subject: email, email: email))
     }
     if let number = account.phoneNumber {
-      providers.append(LinkedProvider(providerID: "phone", subject: number, phoneNumber: number))
+      providers.append(
+        LinkedProvider(
+          providerID: "phone", subject: number, phoneNumber: number, linkedAtMillis: account.phoneNumberSetAt?.millis))
     }
     return providers + state.identities.map { identity in
       LinkedProvider(

@@ -39,7 +39,7 @@ def test_a_phone_code_signs_up_in_and_links(mailing: Server, client: Client) -> 
     number = fresh_number()
     made = session(client.sign_in(by_phone(mailing, client, number)))
     assert made.is_new_account and made.account.phone_number == number
-    assert provider_ids(made.account) == {"phone"}
+    assert provider_ids(made.account) == {"phone"} and made.account.providers[0].HasField("linked_at")
     again = session(client.sign_in(by_phone(mailing, client, number)))
     assert again.account.account_id == made.account.account_id and not again.is_new_account
 

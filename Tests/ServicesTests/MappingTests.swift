@@ -46,7 +46,8 @@ func `a masked number shows four digits at most and keeps its length`(number: St
     account.providers == [
       LinkedProvider(
         providerID: "password", subject: "ada@example.com", email: "ada@example.com", linkedAtMillis: 2_000),
-      LinkedProvider(providerID: "phone", subject: "+441632960961", phoneNumber: "+441632960961"),
+      LinkedProvider(
+        providerID: "phone", subject: "+441632960961", phoneNumber: "+441632960961", linkedAtMillis: 2_500),
       LinkedProvider(
         providerID: "google.com", subject: "g-1", email: "ada@gmail.com", displayName: "Ada at Google",
         photoURL: "https://google.com/ada.png", linkedAtMillis: 4_000),

@@ -101,6 +101,7 @@ func ada() -> AccountState {
   account.passwordHash = "hash"
   account.passwordSetAt = Timestamp(millis: 2_000)
   account.phoneNumber = "+441632960961"
+  account.phoneNumberSetAt = Timestamp(millis: 2_500)
   account.displayName = "Ada"
   account.photoURL = "https://example.com/ada.png"
   account.customClaimsJSON = "{\"a\":1}"

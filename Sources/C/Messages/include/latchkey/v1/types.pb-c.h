@@ -357,6 +357,9 @@ struct  Latchkey__V1__LinkedProvider
   char *display_name;
   char *photo_url;
   char *phone_number;
+  /*
+   * Absent for "emailLink", and where the moment was never recorded.
+   */
   Google__Protobuf__Timestamp *linked_at;
 };
 #define LATCHKEY__V1__LINKED_PROVIDER__INIT \
