@@ -80,7 +80,9 @@ enum Shape {
     do {
       return try e164(number)
     } catch {
-      throw Failure(.invalidPhoneNumber, field: field, hint: "A number begins with + and its country code (E.164).")
+      throw Failure(
+        .invalidPhoneNumber, field: field,
+        hint: "A number begins with + and its country code, and has no national prefix (E.164).")
     }
   }
 

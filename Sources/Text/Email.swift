@@ -40,7 +40,7 @@ private func isPlainSpelling(_ bytes: String.UTF8View) -> Bool {
   return lastFour & 0xFF != UInt32(UInt8(ascii: "."))
 }
 
-private func trimmed(_ text: String) -> String {
+func trimmed(_ text: String) -> String {
   let scalars = text.unicodeScalars.drop(while: \.properties.isWhitespace)
   guard let last = scalars.lastIndex(where: { !$0.properties.isWhitespace }) else { return "" }
   return String(scalars[...last])

@@ -26,12 +26,15 @@ package func normalisePassword(_ password: String) -> String {
 }
 
 /// The one spelling of a telephone number (ITU-T E.164): a plus sign and 7 to 15 digits that do not begin with 0. The
-/// visual separators of RFC 3966 and spaces are taken out; anything else, a national number too, is refused.
+/// visual separators of RFC 3966 and spaces are taken out; anything else, a national number too, is refused, and so is
+/// the (0) of `+44 (0)20`, which is dialled inside the country only.
 package func e164(_ number: String) throws(TextError) -> String {
-  let separators = " -.()".utf8
   guard number.utf8.count <= 64 else { throw .invalidPhoneNumber }
-  let digits = number.utf8.dropFirst().filter { !separators.contains($0) }
-  guard number.utf8.first == UInt8(ascii: "+"), (7...15).contains(digits.count), digits.first != UInt8(ascii: "0"),
+  let typed = trimmed(number)
+  let groups = typed.utf8.dropFirst().filter { !" -.".utf8.contains($0) }
+  guard !String(decoding: groups, as: UTF8.self).contains("(0)") else { throw .invalidPhoneNumber }
+  let digits = groups.filter { !"()".utf8.contains($0) }
+  guard typed.utf8.first == UInt8(ascii: "+"), (7...15).contains(digits.count), digits.first != UInt8(ascii: "0"),
     digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
   else { throw .invalidPhoneNumber }
   return "+" + String(decoding: digits, as: UTF8.self)

@@ -169,6 +169,7 @@ extension FuzzTarget {
     "a@b.example", " Zo\u{EB}.X@B\u{FC}cher.EXAMPLE. ", "a@xn--bcher-kva.example", "a@b@c.example", "\"a b\"@c.example",
     "a@[192.0.2.1]", "\u{FF41}@b.example", "\u{130}@b.example", "a@\u{3B1}\u{3C3}.example", "+44 20 7946-0958",
     "+1(555)0100", "pass\u{FB01}word", "e\u{301}@b.example", "\u{1E9E}@b.example", "a@1.2.3.4",
+    " +44 (0)20 7946",
   ].enumerated().map { Seed("\($0)", $1) }
 
   static var settingSeeds: [Seed] {
