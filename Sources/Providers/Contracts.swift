@@ -115,23 +115,16 @@ package struct StartedFlow: Hashable, Sendable {
 /// What is known of a flow when its callback comes.
 package struct FlowState: Hashable, Sendable {
   package var redirectURI: String
-  package var freshLogin: Bool
   package var state: String
   package var nonce: String
   package var codeVerifier: String
-  package var startedAt: Timestamp
   package var kept: String
 
-  package init(
-    redirectURI: String, freshLogin: Bool = false, state: String, nonce: String, codeVerifier: String,
-    startedAt: Timestamp, kept: String = ""
-  ) {
+  package init(redirectURI: String, state: String, nonce: String, codeVerifier: String, kept: String = "") {
     self.redirectURI = redirectURI
-    self.freshLogin = freshLogin
     self.state = state
     self.nonce = nonce
     self.codeVerifier = codeVerifier
-    self.startedAt = startedAt
     self.kept = kept
   }
 }

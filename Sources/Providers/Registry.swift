@@ -62,8 +62,6 @@ package struct Registry: Sendable {
     self.entries = entries
   }
 
-  package var providerIDs: Set<String> { Set(entries.keys) }
-
   /// Those that can send a person to their pages, as configured.
   package var flowProviderIDs: Set<String> { Set(entries.filter { $0.value.takes(.authorizationResponse) }.keys) }
 
@@ -83,19 +81,17 @@ package struct Registry: Sendable {
   package func verify(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
+    if let verified = try verifyNow(token, of: providerID, at: now) { return verified }
     let entry = try entry(providerID)
     guard !token.idToken.isEmpty else {
       return try await accessTokens(entry, token).verify(accessToken: token, at: now)
     }
     let verifier = try idTokens(entry)
     for _ in 0..<KeyCache.fetchesForOneToken {
-      if let verified = try verifier.verifyNow(token, at: now) { return verified }
       await verifier.refreshKeys(at: now)
+      if let verified = try verifier.verifyNow(token, at: now) { return verified }
     }
-    guard let verified = try verifier.verifyNow(token, at: now) else {
-      throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
-    }
-    return verified
+    throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
   }
 
   /// Throws `ProviderRefusal`.

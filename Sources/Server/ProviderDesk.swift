@@ -44,8 +44,8 @@ struct ProviderDesk: Identity.Providers {
   ) async throws -> VerifiedCredential {
     let order = flow.order
     let state = FlowState(
-      redirectURI: order.redirectURI, freshLogin: order.freshLogin, state: order.state, nonce: order.nonce,
-      codeVerifier: order.codeVerifier, startedAt: flow.startedAt, kept: flow.kept)
+      redirectURI: order.redirectURI, state: order.state, nonce: order.nonce, codeVerifier: order.codeVerifier,
+      kept: flow.kept)
     do {
       let verified = try await registry.finish(Callback(parameters), of: state, at: order.providerID, at: now)
       return VerifiedCredential(verified, of: order.providerID)

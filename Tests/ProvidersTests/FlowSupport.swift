@@ -23,7 +23,7 @@ enum Flow {
   }
 
   static var begun: FlowState {
-    FlowState(redirectURI: redirectURI, state: state, nonce: nonce, codeVerifier: verifier, startedAt: now)
+    FlowState(redirectURI: redirectURI, state: state, nonce: nonce, codeVerifier: verifier)
   }
 
   static func callback(_ changes: [String: String?] = [:]) -> Callback {

@@ -1,4 +1,4 @@
-package import Tokens
+import Tokens
 
 /// What a token endpoint answered (RFC 6749, 5).
 package struct TokenAnswer: Equatable, Sendable {
@@ -7,8 +7,6 @@ package struct TokenAnswer: Equatable, Sendable {
   package static let scopesMax = 64
 
   package var own = ProvidersOwnTokens()
-  /// The whole document, for what only one provider sends.
-  package var document: JSONValue
 
   /// - Parameter scopeSeparators: RFC 6749 has the blank, some providers the comma.
   package static func read(
@@ -28,7 +26,6 @@ package struct TokenAnswer: Equatable, Sendable {
   }
 
   private init(_ document: JSONValue, _ scopeSeparators: Set<UInt8>) throws(ProviderRefusal) {
-    self.document = document
     // Absent with some providers; any other type needs a proof at each use that nobody here could give (RFC 6749, 7.1).
     if let type = document.optional("token_type") {
       guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }

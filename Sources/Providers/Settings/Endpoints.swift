@@ -43,8 +43,6 @@ package struct ClaimNames: Hashable, Sendable {
   package var username = "preferred_username"
 
   package init() {}
-
-  var all: [String] { [subject, email, emailVerified, name, picture, username] }
 }
 
 /// Microsoft: whose people may come.

@@ -34,8 +34,7 @@ extension FuzzTarget {
       guard parts.count == 2 else { continue }
       parameters[String(decoding: parts[0], as: UTF8.self)] = String(decoding: parts[1], as: UTF8.self)
     }
-    let flow = FlowState(
-      redirectURI: "https://app.example", state: "state-1", nonce: "n", codeVerifier: "v", startedAt: now)
+    let flow = FlowState(redirectURI: "https://app.example", state: "state-1", nonce: "n", codeVerifier: "v")
     let sender = AuthorizationResponse.Sender(issuer: "https://idp.example", mustSay: mustSay)
     do throws(ProviderRefusal) {
       let code = try AuthorizationResponse.code(in: Callback(parameters), of: flow, from: sender)
