@@ -37,7 +37,8 @@ extension Connection {
       return turnAway(stream, error, session, number)
     }
     let call = ServerCall(
-      stream, head, number, method, caller, address: address, nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+      stream, head, number, method, caller, address: address, messageBytesMax: worker.limits.messageBytesMax,
+      nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
     do throws(Failure) {
       try call.admit()
     } catch {

@@ -264,7 +264,7 @@ package final class Server: Sendable {
     methods += SessionService(desk, signingKeys: { tokens.signingKeys() }).methods + ProviderFlowService(desk).methods
     methods += SecondFactorService(desk).methods + VerificationService(desk).methods
     methods += EventService(desk, limits: limits.watch).methods
-    return methods.map { $0.limited(to: limits.messageBytesMax) }
+    return methods
   }
 
   private static func passwords(

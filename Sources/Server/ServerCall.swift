@@ -50,9 +50,10 @@ final class ServerCall {
   private var call: Call
   private var handler: (any StreamHandler)?
 
+  /// - Parameter messageBytesMax: of a method that has no limit of its own.
   init(
     _ stream: HTTP2.Stream, _ head: RequestHead, _ number: Int, _ method: Method, _ caller: Caller, address: String,
-    nowMillis: Int64, nowNanos: Int64
+    messageBytesMax: Int, nowMillis: Int64, nowNanos: Int64
   ) {
     self.stream = stream
     self.number = number
@@ -61,13 +62,14 @@ final class ServerCall {
     context = CallContext(caller: caller, path: method.path, peerAddress: address, fate: Fate())
     let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
     deadlineMillis = allowed == .max ? .max : nowMillis + allowed
+    let bytesMax = method.messageBytesMax ?? messageBytesMax
     switch method.handler {
     case .unary:
-      call = Call(messageBytesMax: method.messageBytesMax, streams: false)
+      call = Call(messageBytesMax: bytesMax, streams: false)
       holdsDrain = true
     case .stream(let fromClient, let make):
       holdsDrain = fromClient || method.timeLimitMillis < .max
-      call = Call(messageBytesMax: method.messageBytesMax, streams: true, takesOne: !fromClient)
+      call = Call(messageBytesMax: bytesMax, streams: true, takesOne: !fromClient)
       handler = make(context)
     }
   }

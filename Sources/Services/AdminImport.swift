@@ -12,7 +12,7 @@ extension AdminService {
 
   var importAccounts: Method {
     Method(
-      "/\(AdminService.name)/ImportAccounts", messageBytesMax: AdminService.batchBytesMax, takesBatches: true,
+      "/\(AdminService.name)/ImportAccounts", messageBytesMax: AdminService.batchBytesMax,
       timeLimitMillis: AdminService.batchesMillisMax,
       .stream(fromClient: true) { [desk] context in Importing(desk, context) })
   }

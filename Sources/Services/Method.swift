@@ -15,20 +15,18 @@ package import Wire
 package final class Method: Sendable {
   /// `/package.Service/Method`.
   package let path: String
-  package let messageBytesMax: Int
-  /// Its messages hold many rows each: the limit of single requests is not theirs.
-  package let takesBatches: Bool
+  /// Of batches, which hold many rows each. nil: as much as is configured for a single request.
+  package let messageBytesMax: Int?
   /// The longest a call may take, whatever deadline its client sets.
   package let timeLimitMillis: Int64
   package let access: Access
   package let handler: Handler
 
   package init(
-    _ path: String, messageBytesMax: Int = 65_536, takesBatches: Bool = false, timeLimitMillis: Int64 = 30_000,
-    access: Access = .right, _ handler: Handler
+    _ path: String, messageBytesMax: Int? = nil, timeLimitMillis: Int64 = 30_000, access: Access = .right,
+    _ handler: Handler
   ) {
     self.path = path
-    self.takesBatches = takesBatches
     self.messageBytesMax = messageBytesMax
     self.timeLimitMillis = timeLimitMillis
     self.access = access
@@ -123,12 +121,11 @@ package struct CallContext: Sendable {
 extension Method {
   /// A unary method whose handler starts from a decoded message.
   static func unary<Request: WireDecodable>(
-    _ path: String, _ type: Request.Type, access: Access = .right, messageBytesMax: Int = 65_536,
-    timeLimitMillis: Int64 = 30_000,
+    _ path: String, _ type: Request.Type, access: Access = .right, timeLimitMillis: Int64 = 30_000,
     _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
-      path, messageBytesMax: messageBytesMax, timeLimitMillis: timeLimitMillis, access: access,
+      path, timeLimitMillis: timeLimitMillis, access: access,
       .unary { message, context, arena in
         let span = message.bytes.span.extracting(message.start..<message.end)
         return try start(try Request.decode(span, arena: arena), message, context, arena)

@@ -112,6 +112,15 @@ def test_a_message_one_byte_past_the_limit_is_resource_exhausted(connection: Con
     assert whole_call(connection, check_with(MESSAGE_BYTES_MAX + 1)).status == RESOURCE_EXHAUSTED
 
 
+@pytest.mark.latchkey_only("the C core's limit is 4 MiB")
+@pytest.mark.parametrize("limit", [100_000, 1_500_000])
+def test_a_raised_limit_of_messages_is_taken_to_its_last_byte(start_server: Callable[..., Server], limit: int) -> None:
+    server = start_server(message_bytes_max=limit)
+    with Connection(server.port) as edge, Connection(server.port) as past:
+        assert whole_call(edge, check_with(limit)).status == NOT_FOUND
+        assert whole_call(past, check_with(limit + 1)).status == RESOURCE_EXHAUSTED
+
+
 def test_the_head_alone_decides_before_the_body_arrives(connection: Connection) -> None:
     edge, past = connection.stream(), connection.stream()
     connection.write(connection.headers(edge, request()), connection.headers(past, request()),

@@ -31,13 +31,32 @@ private func table() -> CallerTable {
   #expect(try [name(""), name("Bearer lk_web"), name("")] == ["unidentified", "web", "unidentified"])
 }
 
-@Test func `configuration lowers the limit of a method's message, and never raises it`() {
-  let method = Method("/a/B", messageBytesMax: 1_000, timeLimitMillis: 5, access: .anyone, .unary { _, _, _ in
-    .answer([])
-  })
-  #expect([999, 1_000, 1_001].map { method.limited(to: $0).messageBytesMax } == [999, 1_000, 1_000])
-  let limited = method.limited(to: 1)
-  #expect(limited.path == "/a/B" && limited.timeLimitMillis == 5 && limited.access == .anyone)
+/// Whether a call of a method takes a message of so many bytes.
+private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool {
+  let call = ServerCall(
+    HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: configured, nowMillis: 0,
+    nowNanos: 0)
+  let head: [UInt8] = [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+  return switch call.received(head + [UInt8](repeating: 0, count: count), ended: true) {
+  case .ready, .messages: true
+  case .wait, .refuse: false
+  }
+}
+
+@Test(arguments: [1_024, 65_536, 65_537, 4_194_304])
+func `a message of the configured limit is taken and one byte more is not, and batches have their own`(
+  configured: Int
+) throws {
+  for method in HealthService(HealthState(), services: []).methods {
+    #expect(takes(method, bytes: configured, configured: configured))
+    #expect(!takes(method, bytes: configured + 1, configured: configured))
+  }
+  let batches = Method("/a/Batches", messageBytesMax: 2_000, .unary { _, _, _ in .answer([]) })
+  #expect(takes(batches, bytes: 2_000, configured: configured))
+  #expect(!takes(batches, bytes: 2_001, configured: configured))
+  // It can come in parts.
+  let limits = try settings(nested("limits.message_bytes_max", "\(configured)")).limits
+  #expect(limits.messageBytesMax == configured && limits.heldRequestBytesMax >= configured + 5)
 }
 
 @Test func `a drain waits for every call that ends by itself, and not for one that only watches`() throws {
@@ -48,7 +67,8 @@ private func table() -> CallerTable {
   let export = Method("/a/Export", timeLimitMillis: 5, watch.handler)
   let holds = [check, conversation, export, watch].map { method in
     let call = ServerCall(
-      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", nowMillis: 0, nowNanos: 0)
+      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: 1, nowMillis: 0,
+      nowNanos: 0)
     return call.holdsDrain
   }
   #expect(holds == [true, true, true, false])
@@ -64,7 +84,8 @@ func `work that gave up when the call's time was up failed of that`(failure: Fai
   let check = try #require(HealthService(HealthState(), services: []).methods.first)
   var head = RequestHead()
   head.timeoutMillis = 100
-  let call = ServerCall(HTTP2.Stream(id: 1), head, 0, check, .anyone, address: "", nowMillis: 0, nowNanos: 0)
+  let call = ServerCall(
+    HTTP2.Stream(id: 1), head, 0, check, .anyone, address: "", messageBytesMax: 1, nowMillis: 0, nowNanos: 0)
   #expect(call.reason(of: failure, nowMillis: millis) as? Failure == reason)
   #expect(call.reason(of: StoreError.closed, nowMillis: millis) as? StoreError == .closed)
 }

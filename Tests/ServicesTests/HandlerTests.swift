@@ -36,13 +36,12 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   for method in methods() {
     let symbol = String(method.path.dropFirst().replacing("/", with: "."))
     #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
-    let (bytesMax, millisMax) = switch method.path.split(separator: "/").last {
-    case "ImportAccounts": (524_288, Int64(3_600_000))
-    case "ExportAccounts", "Backup": (65_536, 3_600_000)
-    default: (65_536, 30_000)
+    let (bytesMax, millisMax): (Int?, Int64) = switch method.path.split(separator: "/").last {
+    case "ImportAccounts": (524_288, 3_600_000)
+    case "ExportAccounts", "Backup": (nil, 3_600_000)
+    default: (nil, 30_000)
     }
     #expect(method.access == .right && method.timeLimitMillis == millisMax && method.messageBytesMax == bytesMax)
-    #expect(method.takesBatches == (bytesMax > 65_536))
   }
 }
 

@@ -1,7 +1,6 @@
 internal import Admission
 internal import Fetch
 internal import Providers
-internal import Services
 internal import Wire
 
 // What the parts are made from, out of the settings.
@@ -49,15 +48,5 @@ extension Settings {
     let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, DescriptorSet.services.contains(String(parts[0])) else { return false }
     return parts[1] == "*" || DescriptorSet.file(containingSymbol: "\(parts[0]).\(parts[1])") != nil
-  }
-}
-
-extension Method {
-  /// A method may ask for less than configuration allows, never for more; batches have a limit of their own.
-  func limited(to bytesMax: Int) -> Method {
-    guard !takesBatches else { return self }
-    return Method(
-      path, messageBytesMax: min(messageBytesMax, bytesMax), timeLimitMillis: timeLimitMillis,
-      access: access, handler)
   }
 }

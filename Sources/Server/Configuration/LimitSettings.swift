@@ -52,6 +52,8 @@ extension Settings {
       try group.integer("request_millis", 10_000, 10...600_000, "from a unary request's head to its end"))
     limits.messageBytesMax = try group.integer(
       "message_bytes_max", 65_536, 1_024...4_194_304, "one request message, in bytes")
+    // A message of the limit can come in parts, and another beside it.
+    limits.heldRequestBytesMax = max(limits.heldRequestBytesMax, 2 * limits.messageBytesMax)
     limits.session.headerListBytesMax = try group.integer(
       "header_list_bytes_max", 16_384, 4_096...65_536, "one request's header list, in bytes as HTTP/2 counts them")
     limits.session.untaken.stillMillis = try group.seconds(
