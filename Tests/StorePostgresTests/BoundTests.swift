@@ -72,7 +72,8 @@ import Testing
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
     async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
-    try await Task.sleep(nanoseconds: 900_000_000)
+    // The change, and whoever asks on another connection what became of it.
+    try await place.waitForLock(sessions: 2)
     try other.execute("COMMIT")
     #expect(try await outcome == .committed)
     #expect(try await store.account("ann")?.version == 2)

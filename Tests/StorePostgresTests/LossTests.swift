@@ -117,9 +117,10 @@ extension Place {
       "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition)")
   }
 
-  func waitForLock() async throws {
-    try await Place.wait(
-      until: "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '\(name)' AND wait_event_type = 'Lock'")
+  /// Until so many sessions wait for one.
+  func waitForLock(sessions: Int = 1) async throws {
+    let waiting = "datname = '\(name)' AND wait_event_type = 'Lock'"
+    try await Place.wait(until: "SELECT count(*) >= \(sessions) FROM pg_stat_activity WHERE \(waiting)")
   }
 
   /// Looks for so long that a commit would else be through.
