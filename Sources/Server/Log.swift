@@ -27,6 +27,9 @@ package struct Log: Sendable {
     if logger.logLevel <= .debug { write(.debug, message(), fields()) }
   }
 
+  /// Lines that nobody will read: too many waited to be written.
+  var droppedLines: Int { lines.droppedInAll }
+
   /// A stranger met a limit.
   func reached(_ limit: LimitKind, _ address: String) {
     debug("limit", ["limit": limit.rawValue, "address": address])
@@ -110,9 +113,10 @@ package struct JSONLines: LogHandler {
   package var metadata: Logger.Metadata = [:]
   private let writer: LineWriter
 
-  package init(level: Logger.Level, descriptor: Int32) {
+  /// - Parameter waitingBytesMax: of lines that wait to be written.
+  package init(level: Logger.Level, descriptor: Int32, waitingBytesMax: Int = 4 << 20) {
     logLevel = level
-    writer = LineWriter(descriptor: descriptor)
+    writer = LineWriter(descriptor: descriptor, waitingBytesMax: waitingBytesMax)
   }
 
   package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -126,10 +130,17 @@ package struct JSONLines: LogHandler {
   }
 
   func write(_ level: Logger.Level, _ message: String, _ fields: [(name: String, value: String)]) {
+    let now = wallMillis()
+    writer.write(JSONLines.line(atMillis: now, level, message, fields), nowMillis: now)
+  }
+
+  static func line(
+    atMillis millis: Int64, _ level: Logger.Level, _ message: String, _ fields: [(name: String, value: String)]
+  ) -> [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(256)
     line += #"{"at":""#.utf8
-    appendRFC3339(wallMillis(), to: &line)
+    appendRFC3339(millis, to: &line)
     line += #"","level":""#.utf8
     line += level.rawValue.utf8
     line += #"","message":"#.utf8
@@ -141,32 +152,65 @@ package struct JSONLines: LogHandler {
       JSONText.append(value, to: &line)
     }
     line += "}\n".utf8
-    writer.write(line)
+    return line
   }
+
+  var droppedInAll: Int { writer.droppedInAll }
 
   /// What is written before the process ends must not be lost with its thread.
   package func flush() { writer.flush() }
 }
 
-/// Writes whole lines from a thread of its own. Bounded: when nothing takes the lines, the newest are dropped and the
-/// next line that gets through says how many.
-private final class LineWriter: Sendable {
-  private struct Buffer {
-    var bytes: [UInt8] = []
-    var dropped = 0
-    var waiting = false
+/// Lines that wait to be written. Past so many bytes, further ones are dropped, and a line says how many.
+struct WaitingLines {
+  private let bytesMax: Int
+  private var bytes: [UInt8] = []
+  /// Since lines were taken.
+  private var dropped = 0
+  private var droppedSinceMillis: Int64 = 0
+  private var isAwaited = false
+  private(set) var droppedInAll = 0
+
+  init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+  /// Returns whether it is the first since lines were taken: somebody has to be told.
+  mutating func append(_ line: [UInt8], nowMillis: Int64) -> Bool {
+    if bytes.count + line.count <= bytesMax {
+      bytes += line
+    } else {
+      if dropped == 0 { droppedSinceMillis = nowMillis }
+      dropped += 1
+      droppedInAll += 1
+    }
+    defer { isAwaited = true }
+    return !isAwaited
   }
 
-  private static let bytesMax = 4 << 20
+  mutating func take() -> [UInt8] {
+    if dropped > 0 {
+      bytes += JSONLines.line(atMillis: droppedSinceMillis, .warning, "log lines dropped", [("count", "\(dropped)")])
+    }
+    defer {
+      bytes = []
+      dropped = 0
+      isAwaited = false
+    }
+    return bytes
+  }
+}
+
+/// Writes whole lines from a thread of its own.
+private final class LineWriter: Sendable {
   private static let gatherMillis: UInt32 = 5
-  private let buffer = Mutex(Buffer())
+  private let waiting: Mutex<WaitingLines>
   /// Held while lines are written: they keep their order, and who flushes waits for those that are under way.
   private let writing = Mutex(())
   private let descriptor: Int32
   private let wakeups = Wakeups()
 
-  init(descriptor: Int32) {
+  init(descriptor: Int32, waitingBytesMax: Int) {
     self.descriptor = descriptor
+    waiting = Mutex(WaitingLines(bytesMax: waitingBytesMax))
     startThread(named: "log") { [self] in
       while true {
         wakeups.wait()
@@ -177,35 +221,17 @@ private final class LineWriter: Sendable {
     }
   }
 
-  func write(_ line: [UInt8]) {
-    let wakes = buffer.withLock { buffer in
-      guard buffer.bytes.count + line.count <= LineWriter.bytesMax else {
-        buffer.dropped += 1
-        return false
-      }
-      if buffer.dropped > 0 {
-        let note = #"{"level":"warning","message":"log lines dropped","count":\#(buffer.dropped)}"#
-        buffer.bytes += Array((note + "\n").utf8)
-        buffer.dropped = 0
-      }
-      buffer.bytes += line
-      defer { buffer.waiting = true }
-      return !buffer.waiting
-    }
-    if wakes { wakeups.signal() }
+  var droppedInAll: Int { waiting.withLock { $0.droppedInAll } }
+
+  func write(_ line: [UInt8], nowMillis: Int64) {
+    if waiting.withLock({ $0.append(line, nowMillis: nowMillis) }) { wakeups.signal() }
   }
 
   /// Returns when everything that was logged before is written, by whichever thread: two at once would mix their lines,
   /// and the end of the process would not wait for the other's.
   func flush() {
     writing.withLock { _ in
-      let bytes = buffer.withLock { buffer in
-        defer {
-          buffer.bytes = []
-          buffer.waiting = false
-        }
-        return buffer.bytes
-      }
+      let bytes = waiting.withLock { $0.take() }
       writeAll(bytes, to: descriptor)
     }
   }

@@ -153,6 +153,7 @@ package final class Server: Sendable {
     let (workers, fetcher) = (workers, fetcher)
     let gauges = Gauges(registry: registry)
     gauges.reportProcess(opened)
+    gauges.reportLog(log)
     gauges.reportCertificate(tls)
     if let backups { gauges.reportBackups(backups) }
     gauges.reportConnections(workers)

@@ -44,12 +44,14 @@ func `digits that are not those of a moment are none`(text: String) { #expect(mo
 }
 
 /// What a log wrote, line by line.
-private func lines(level: Logger.Level = .info, _ write: (Log) throws -> Void) async throws -> [[String: String]] {
+private func lines(
+  level: Logger.Level = .info, waitingBytesMax: Int = 4 << 20, _ write: (Log) throws -> Void
+) async throws -> [[String: String]] {
   try await withFolder { folder in
     let path = folder + "/log"
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     try #require(descriptor >= 0)
-    let handler = JSONLines(level: level, descriptor: descriptor)
+    let handler = JSONLines(level: level, descriptor: descriptor, waitingBytesMax: waitingBytesMax)
     try write(Log(handler))
     handler.flush()
     let bytes = try #require(readFile(path, bytesMax: 8 << 20))
@@ -130,4 +132,32 @@ private struct NotForeseen: Error {}
     for number in 0..<count { log.info("\(number)") }
   }
   #expect(lines.map { $0["message"] } == (0..<count).map { "\($0)" })
+}
+
+@Test func `as many bytes as the limit wait, and a line more is counted and told with its moment`() throws {
+  let line = Array("{}\n".utf8)
+  var waiting = WaitingLines(bytesMax: 2 * line.count)
+  func append(at millis: Int64) -> Bool { waiting.append(line, nowMillis: millis) }
+  // Who writes them is told once, by the first.
+  #expect([append(at: 1), append(at: 2)] == [true, false])
+  #expect(waiting.droppedInAll == 0)
+  #expect([append(at: 951_782_400_000), append(at: 951_782_400_001)] == [false, false])
+  #expect(waiting.droppedInAll == 2)
+  let note = #"{"at":"2000-02-29T00:00:00.000Z","level":"warning","message":"log lines dropped","count":"2"}"#
+  let taken = String(decoding: waiting.take(), as: UTF8.self)
+  #expect(taken == "{}\n{}\n" + note + "\n")
+  #expect([append(at: 3)] == [true])
+  let rest = [waiting.take(), waiting.take()]
+  #expect(rest == [line, []] && waiting.droppedInAll == 2)
+}
+
+@Test func `lines that find no room are told in the form of all others, and are in the metrics`() async throws {
+  let registry = MetricsRegistry()
+  let lines = try await lines(waitingBytesMax: 0) { log in
+    Gauges(registry: registry).reportLog(log)
+    for _ in 0..<3 { log.info("lost") }
+  }
+  #expect(lines.allSatisfy { $0["message"] == "log lines dropped" && $0["level"] == "warning" && $0["at"] != nil })
+  #expect(lines.compactMap { $0["count"].flatMap(Int.init) }.reduce(0, +) == 3)
+  #expect(registry.exposition().contains("latchkey_log_lines_dropped_total 3\n"))
 }

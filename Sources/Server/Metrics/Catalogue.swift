@@ -57,6 +57,8 @@ enum Catalogue {
   static let deliveryOldest = MetricFamily(
     "latchkey_delivery_oldest_seconds", .gauge, "Age of the message that waits longest; 0 where none does.")
 
+  static let logLinesDropped = MetricFamily(
+    "latchkey_log_lines_dropped_total", .counter, "Lines of the log that were dropped, since too many waited.")
   static let build = MetricFamily("latchkey_build_info", .gauge, "1; the labels say what runs.")
   static let seriesRefused = MetricFamily(
     "latchkey_metric_series_refused_total", .counter, "Series that a library wanted and that are not served.")
@@ -71,7 +73,7 @@ enum Catalogue {
     calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
     certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows,
     storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting,
-    deliveriesBuried, deliveryOldest, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
-    startTime,
+    deliveriesBuried, deliveryOldest, logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors,
+    descriptorsMax, startTime,
   ]
 }

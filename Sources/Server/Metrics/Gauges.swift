@@ -20,6 +20,10 @@ struct Gauges {
     gauge(Catalogue.startTime) { started }
   }
 
+  func reportLog(_ log: Log) {
+    registry.collect(Catalogue.logLinesDropped) { [(Labels.none, .count(log.droppedLines))] }
+  }
+
   func reportCertificate(_ tls: CurrentContext) {
     gauge(Catalogue.certificateEnd) { Double(tls.status.certificate.notAfterMillis) / 1_000 }
     registry.collect(Catalogue.certificateReloads) {
