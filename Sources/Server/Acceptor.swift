@@ -12,6 +12,7 @@ final class Acceptor: ReactorDriver {
   private let reactor: Reactor<Acceptor>
   private let listening: Listening
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
+  private let loads: [Load]
   private let shared: Shared
   private var paused = false
 
@@ -21,6 +22,7 @@ final class Acceptor: ReactorDriver {
   ) throws {
     self.listening = listening
     self.workers = workers
+    loads = workers.map { $0.load }
     self.shared = shared
     reactor = try Reactor(mailbox: mailbox)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
@@ -45,7 +47,10 @@ final class Acceptor: ReactorDriver {
     for _ in 0..<Acceptor.acceptsPerTurnMax {
       // To begin a handshake costs the most of all that a stranger can ask for: past the limit the kernel's queue
       // holds the rest.
-      guard let worker = leastLoaded() else { return pause() }
+      guard let index = Load.least(of: loads, newcomersMax: shared.limits.newcomersPerReactorMax) else {
+        shared.metrics.reached(.newcomers)
+        return pause()
+      }
       switch listening.accept() {
       case .none: return
       case .gone: continue
@@ -58,16 +63,12 @@ final class Acceptor: ReactorDriver {
           continue
         }
         shared.metrics.accepts()
+        let worker = workers[index]
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
         worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
       }
     }
-  }
-
-  private func leastLoaded() -> (mailbox: Mailbox<WorkerLetter>, load: Load)? {
-    workers.filter { $0.load.newcomers.load(ordering: .relaxed) < shared.limits.newcomersPerReactorMax }
-      .min { $0.load.connections.load(ordering: .relaxed) < $1.load.connections.load(ordering: .relaxed) }
   }
 
   private func pause() {

@@ -39,6 +39,9 @@ enum LimitKind: String, Sendable, CaseIterable {
 
   // A connection waits.
   case unreadFrames = "unread_frames"
+
+  // All who would come in wait, for ten milliseconds.
+  case newcomers
 }
 
 extension Fault {

@@ -30,4 +30,10 @@ final class Load: Sendable {
   let following = Atomic<Int>(0)
   /// A letter says so, and has yet to be looked at.
   let hasNews = Atomic<Bool>(false)
+
+  /// Which of them is given the next connection: the one with the fewest, of those that may have one more on its way.
+  static func least(of loads: [Load], newcomersMax: Int) -> Int? {
+    loads.indices.filter { loads[$0].newcomers.load(ordering: .relaxed) < newcomersMax }
+      .min { loads[$0].connections.load(ordering: .relaxed) < loads[$1].connections.load(ordering: .relaxed) }
+  }
 }
