@@ -23,13 +23,6 @@ package final class Secret: Sendable {
     for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
   }
 
-  package static func random(_ count: Int) -> Secret {
-    let secret = Secret(count: count)
-    let failure = unsafe lk_random(secret.memory, count)
-    precondition(failure == 0, "no randomness: OpenSSL error \(failure)")
-    return secret
-  }
-
   /// `fill` writes all `count` bytes.
   static func filled(
     count: Int, by fill: (UnsafeMutablePointer<UInt8>) throws(CryptoError) -> Void

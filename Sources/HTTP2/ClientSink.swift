@@ -4,8 +4,6 @@ internal import CNghttp2
 @safe package final class ClientSink {
   /// The server lets no stream beyond this id be answered, and takes no new ones; nil: it has not said so.
   package private(set) var goneAfter: Int32?
-  /// Open streams, those included that wait for the server to allow them.
-  package var streamCount: Int { streams.count }
   var limits = SessionLimits()
   /// Streams on which something is new, each once, in order.
   private var touched: [ClientStream] = []

@@ -9,8 +9,6 @@ struct Timers {
 
   private var heap: [Entry] = []
 
-  var count: Int { heap.count }
-
   mutating func add(_ entry: Entry) {
     heap.append(entry)
     var child = heap.count - 1

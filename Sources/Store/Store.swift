@@ -64,11 +64,6 @@ extension Store {
   // Of a backend that has its answers at once, or from threads of its own.
   package var watchedDescriptor: Int32? { nil }
   package func turn() {}
-
-  /// Keeps every audit row.
-  package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
-    try await sweep(at: now, rowsMax: rowsMax, auditedBefore: Timestamp(millis: .min))
-  }
 }
 
 /// Storage that cannot answer. The domain turns each of them into `STORE_UNAVAILABLE`.

@@ -158,11 +158,6 @@ package final class SQLiteStore: Store {
     try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore, $0) }
   }
 
-  /// What `PRAGMA integrity_check` says; `["ok"]` for a sound file. Reads the whole file on the writing thread.
-  package func integrityCheck() async throws -> [String] {
-    try await answer(from: writing) { .integrityCheck($0) }
-  }
-
   /// The writing thread is asked once before the snapshot is opened: a checkpoint that it had begun, waiting for
   /// readers, would wait for this one.
   package func copy(to copyPath: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {

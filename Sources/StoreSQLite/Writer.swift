@@ -13,7 +13,6 @@ struct ChangeOrder: Sendable {
 enum WriteOrder: Sendable {
   case change(ChangeOrder)
   case sweep(at: Timestamp, rowsMax: Int, auditedBefore: Timestamp, CheckedContinuation<Int, any Error>)
-  case integrityCheck(CheckedContinuation<[String], any Error>)
   /// Answered once what the thread was at is done.
   case settle(CheckedContinuation<Void, any Error>)
 }
@@ -88,8 +87,6 @@ final class Writer {
           try transaction { () throws(Failure) in try sweep(now, rowsMax, auditedBefore: auditedBefore) }
         }
         tellOfCounts()
-      case .integrityCheck(let answer):
-        reply(to: answer) { () throws(Failure) in try connection.texts("PRAGMA integrity_check") }
       case .settle(let answer): answer.resume()
       }
     }

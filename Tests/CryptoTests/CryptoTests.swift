@@ -25,6 +25,10 @@ func hex(_ bytes: [UInt8]) -> String {
 
 let message = Array("latchkey".utf8)
 
+extension Secret {
+  static func random(_ count: Int) -> Secret { Secret(copying: Random.bytes(count)) }
+}
+
 struct DigestTests {
   @Test func `The three hash functions answer the known values of FIPS 180-4 for abc`() {
     let abc = Array("abc".utf8)

@@ -40,3 +40,10 @@ package struct Promise: Sendable, CustomStringConvertible {
 package struct BrokenPromise: Error, CustomStringConvertible {
   package let description: String
 }
+
+extension Store {
+  /// Keeps every audit row.
+  package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
+    try await sweep(at: now, rowsMax: rowsMax, auditedBefore: Timestamp(millis: .min))
+  }
+}

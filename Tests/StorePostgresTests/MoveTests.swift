@@ -44,7 +44,8 @@ import Testing
     let limits = [(1, 9, 9), (9, 4, 9), (9, 9, 5)].map(PendingLimits.init(perAccountMax:perCallerMax:totalMax:))
     let outcomes = try await withLimits(limits, store)
     #expect(outcomes == [.limited(.account), .limited(.caller), .limited(.total)])
-    _ = try await store.sweep(at: Embedded.at(10_000), rowsMax: 100)
+    _ = try await store.sweep(
+      at: Embedded.at(10_000), rowsMax: 100, auditedBefore: Timestamp(millis: .min))
     #expect(try place.text("SELECT held FROM pending_counts WHERE scope = 'total'") == "0")
     await store.close()
   }

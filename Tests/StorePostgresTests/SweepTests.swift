@@ -1,4 +1,5 @@
 import Store
+import StoreConformance
 import Synchronization
 import Testing
 

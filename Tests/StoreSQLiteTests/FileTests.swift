@@ -109,8 +109,8 @@ import Testing
     #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
     // Uncut it would be some 800 pages.
     #expect(status.st_size < 120 * 4200)
-    #expect(try await store.integrityCheck() == ["ok"])
     await store.close()
+    #expect(try SQLiteTables(path: folder.file).integrityCheck() == ["ok"])
   }
 
   @Test func `a commit is synced before it is answered`() async throws {

@@ -87,7 +87,8 @@ private final class Notes: StoreObserver {
 
     let again = try SQLiteStore(path: folder.file, observer: notes)
     #expect(notes.take() == [.pendings(2), .deliveries(0)])
-    let swept = try await again.sweep(at: Timestamp(millis: 10), rowsMax: 10)
+    let swept = try await again.sweep(
+      at: Timestamp(millis: 10), rowsMax: 10, auditedBefore: Timestamp(millis: .min))
     #expect(swept == 2)
     // The sweep answers before it tells: nobody waits for the count.
     try await eventually { notes.take() == [.pendings(0)] ? () : nil }

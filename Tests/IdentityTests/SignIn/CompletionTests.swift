@@ -108,7 +108,7 @@ struct `A held credential` {
     await refused(.userDisabled) { try await world.signIn(rightPassword, pendingToken: handle) }
     world.clock.advance(millis: 1)
     await refused(.pendingCredentialExpired) { try await world.signIn(rightPassword, pendingToken: handle) }
-    _ = try await world.store.sweep(at: world.now, rowsMax: 10)
+    _ = try await world.store.sweep(at: world.now, rowsMax: 10, auditedBefore: Timestamp(millis: .min))
     await refused(.pendingCredentialMismatch) { try await world.signIn(rightPassword, pendingToken: handle) }
   }
 
