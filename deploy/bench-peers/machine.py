@@ -13,14 +13,16 @@ PROGRAMS = (("swift", "--version"), ("openssl", "version"), ("h2load", "--versio
 PACKAGES = ("libgrpc++-dev", "golang-google-grpc-dev", "libsqlite3-0", "libsodium23")
 
 
-def describe(rounds: int, seconds: int) -> dict[str, str]:
+def describe(accounts: int, rounds: int, seconds: int, growth: bool) -> dict[str, str]:
+    """`Command` makes the same figures again."""
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     versions = [first_line(*program) for program in PROGRAMS] + [package(name) for name in PACKAGES]
     return {
         "Machine": f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
                    f"load average {os.getloadavg()[2]:.1f} over 15 minutes",
         "Versions": ", ".join(version for version in versions if version),
-        "Rounds": f"{rounds} of {seconds} s",
+        "Command": f"deploy/bench{' --growth' if growth else ''} --accounts {accounts} --rounds {rounds} "
+                   f"--seconds {seconds}",
     }
 
 

@@ -63,7 +63,7 @@ def main() -> None:
         findings, whole = measure(stand, names)
     finally:
         stand.stop()
-    about = machine.describe(given.rounds, given.seconds)
+    about = machine.describe(given.accounts, given.rounds, given.seconds, given.growth)
     print(report.as_json(findings, about) if given.json
           else "\n".join([*(f"{name}: {value}" for name, value in about.items()), "", report.text(findings)]))
     if not whole:
