@@ -73,7 +73,7 @@ struct LifeTests {
   {
     let fetcher = try fetcher {
       $0.limits.failuresMax = 3
-      $0.limits.pauseMillis = 300
+      $0.limits.pauseMillis = 1_500
     }
     let path = "/failing/ill/4"
     for _ in 0..<3 { _ = try await text(fetcher, path, for: "ill") }
@@ -82,11 +82,11 @@ struct LifeTests {
     // Nobody else is refused, and a 404 is an answer like any.
     for _ in 0..<5 { #expect(try await text(fetcher, "/missing", for: "well") == "no such page") }
     #expect(fetcher.fetcher.breakers["well"] == .init(isOpen: false, openings: 0))
-    try await Task.sleep(for: .milliseconds(310))
+    try await Task.sleep(for: .milliseconds(1_510))
     // The fourth failure is that of the trial.
     #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [nil])
     #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [.circuitOpen])
-    try await Task.sleep(for: .milliseconds(310))
+    try await Task.sleep(for: .milliseconds(1_510))
     #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [nil])
     #expect(fetcher.fetcher.breakers["ill"] == .init(isOpen: false, openings: 2))
     #expect(await outcomes(of: 4, fetcher, path, for: "ill") == [nil, nil, nil, nil])
@@ -154,8 +154,8 @@ struct LifeTests {
 
   @Test func `when a reactor ends, its fetches are closed and later ones are done by another`() async throws {
     let fetcher = try fetcher(reactors: 2)
-    async let failures = outcomes(of: 3, fetcher, "/slow", for: "slow")
-    try await Task.sleep(for: .milliseconds(200))
+    async let failures = outcomes(of: 3, fetcher, "/slow/ended", for: "slow")
+    while try await text(fetcher, "/asked/ended") != "3" { try await Task.sleep(for: .milliseconds(10)) }
     fetcher.reactors[0].endAndWait()
     #expect(await failures == Array(repeating: .closed, count: 3))
     #expect(try await text(fetcher, "/ok") == #"{"keys":[]}"#)

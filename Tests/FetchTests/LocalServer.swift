@@ -138,7 +138,9 @@ import Glibc
             self.answer(200, b"<!doctype html><title>Sign in</title>", Content_Type="text/html")
         def page_hang(self):
             time.sleep(60)
-        def page_slow(self):
+        def page_slow(self, name=""):
+            with lock:
+                asked[name] += 1
             self.answer(200, b"[", length=1000)
             for _ in range(999):
                 time.sleep(0.05)

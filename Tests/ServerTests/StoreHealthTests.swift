@@ -16,11 +16,14 @@ import Testing
   #expect(health.isServing)
   let before = told.withLock { $0 }
   watch.lost("why")
-  #expect(health.isServing)
-  for _ in 0..<200 where health.isServing { try await Task.sleep(nanoseconds: 10_000_000) }
-  #expect(!health.isServing)
+  // It is told of last.
+  for _ in 0..<500 where told.withLock({ $0 }) == before { try await Task.sleep(nanoseconds: 10_000_000) }
+  #expect(!health.isServing && told.withLock { $0 } == before + 1)
   watch.found()
   #expect(health.isServing && told.withLock { $0 } == before + 2)
+  // So long a time cannot be over before it is looked.
+  StoreHealth(health, graceMillis: 3_600_000, log: Log(JSONLines(level: .critical, descriptor: 2))).lost("why")
+  #expect(health.isServing)
   health.stopServing()
   watch.found()
   #expect(!health.isServing)
