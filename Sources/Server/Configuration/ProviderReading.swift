@@ -3,6 +3,8 @@ internal import Providers
 internal import Store
 
 extension Settings {
+  private static let own = "; default: the provider's own"
+
   /// One element of `providers`: what its owner has fixed, then what the file says.
   ///
   /// Everything is asked for before anything is judged, so that the list of settings is whole.
@@ -12,7 +14,8 @@ extension Settings {
     let id = try reader.text(
       "id", "", "google.com, apple.com and their like, or oidc.<name> or oauth2.<name> for any other")
     let flows = try reader.choice(
-      "protocol", ProviderSettings.standard(id: id)?.flows ?? .oauth2, "of flows; twitter.com speaks both")
+      "protocol", ProviderSettings.standard(id: id)?.flows ?? .oauth2,
+      "of flows; twitter.com speaks both, oauth1 unless told")
     var settings = ProviderSettings.standard(id: id, flows: flows) ?? ProviderSettings(id: id)
     settings.flows = flows
     settings.clientIDs = try reader.texts(
@@ -39,7 +42,7 @@ extension Settings {
   private static func readTokenRules(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    let issuers = try reader.texts("issuers", [], "exact `iss` values; default: the provider's own")
+    let issuers = try reader.texts("issuers", [], "exact `iss` values" + own)
     if !issuers.isEmpty { settings.issuers = issuers }
     let discovery = try reader.text(
       "discovery_url", "",
@@ -57,7 +60,7 @@ extension Settings {
       settings.keys = .discovery(url: ProviderSettings.discoveryURL(of: issuer))
     }
     let names = try reader.texts(
-      "algorithms", settings.algorithms.map(\.rawValue).sorted(), "what its signatures may be")
+      "algorithms", settings.algorithms.map(\.rawValue).sorted(), "what its signatures may be" + own)
     settings.algorithms = Set(
       try names.map { name throws(ConfigurationError) in
         guard let algorithm = SignatureAlgorithm(rawValue: name) else {
@@ -67,7 +70,7 @@ extension Settings {
       })
     settings.nonce = try reader.choice("nonce", settings.nonce, "whether tokens that callers bring must carry one")
     settings.flowNonceIsRequired = try reader.flag(
-      "flow_nonce", settings.flowNonceIsRequired, "the ID token of a flow must bring its nonce back")
+      "flow_nonce", settings.flowNonceIsRequired, "the ID token of a flow must bring its nonce back" + own)
     settings.requireAccessToken = try reader.flag(
       "require_access_token", false, "refuse an ID token with at_hash when its access token is withheld")
   }
@@ -76,7 +79,7 @@ extension Settings {
     _ reader: inout SettingsReader, _ client: inout ClientSettings, _ path: (String) -> String
   ) throws(ConfigurationError) {
     client.authentication = try reader.choice(
-      "client_authentication", client.authentication, "how the token endpoint knows us")
+      "client_authentication", client.authentication, "how the token endpoint knows us" + own)
     let file = try reader.text(
       "client_secret_file", "", "file with the client secret alone, readable by the server only")
     let variable = try reader.text("client_secret_env", "", "environment variable with the client secret, instead")
@@ -94,17 +97,18 @@ extension Settings {
   private static func readFlows(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    settings.scopes = try reader.texts("scopes", settings.scopes, "asked for in every flow")
+    settings.scopes = try reader.texts("scopes", settings.scopes, "asked for in every flow" + own)
     settings.callerParameters = Set(
       try reader.texts(
-        "caller_parameters", settings.callerParameters.sorted(), "what a caller may set in the authorization request"))
+        "caller_parameters", settings.callerParameters.sorted(),
+        "what a caller may set in the authorization request" + own))
     settings.usesProofKey = try reader.flag(
-      "proof_key", settings.usesProofKey, "flows carry a proof key (PKCE, S256)")
+      "proof_key", settings.usesProofKey, "flows carry a proof key (PKCE, S256)" + own)
     settings.requireResponseIssuer = try reader.flag(
       "require_response_issuer", settings.requireResponseIssuer,
       "refuse a redirect without `iss`, also where the provider does not announce it")
     settings.profileUse = try reader.choice(
-      "profile", settings.profileUse, "when a flow asks the profile_url beside the ID token")
+      "profile", settings.profileUse, "when a flow asks the profile_url beside the ID token" + own)
     settings.hostedDomains = Set(
       try reader.texts("hosted_domains", [], "google.com: organisations whose people may come; empty: all"))
   }
@@ -112,7 +116,6 @@ extension Settings {
   private static func readEndpoints(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    let own = "; default: the provider's own"
     let asked: [(String, WritableKeyPath<Endpoints, String>, String)] = [
       ("authorization_url", \.authorization, "where people are sent" + own),
       ("token_url", \.token, "where codes are redeemed" + own),
@@ -170,7 +173,7 @@ extension Settings {
     _ reader: inout SettingsReader, _ claims: inout ClaimNames
   ) throws(ConfigurationError) {
     try reader.group("claims") { group throws(ConfigurationError) in
-      let meaning = "member of the ID token or profile; a dot goes one object deeper"
+      let meaning = "member of the ID token or profile; a dot goes one object deeper" + own
       claims.subject = try group.text("subject", claims.subject, meaning)
       claims.email = try group.text("email", claims.email, meaning)
       claims.emailVerified = try group.text("email_verified", claims.emailVerified, meaning)
