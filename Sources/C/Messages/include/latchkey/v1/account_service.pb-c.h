@@ -214,7 +214,7 @@ struct  Latchkey__V1__MergeResponse
 {
   ProtobufCMessage base;
   /*
-   * Of the survivor; none for a dry run.
+   * Of the survivor; none for a dry run, nor where `conflicts` names any: then nothing was done.
    */
   Latchkey__V1__Session *session;
   size_t n_conflicts;
