@@ -106,7 +106,8 @@ package struct ImportAccounts: Sendable {
   private func decide(_ row: ImportRow) async throws -> ImportDecision.Outcome {
     let ids = environment.ids
     let decision = ImportDecision(
-      row: row, now: environment.clock.now(), newID: ids.account(), newFactorID: { ids.attempt() })
+      row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax, newID: ids.account(),
+      newFactorID: { ids.attempt() })
     return decision.decide(try await owners(of: row))
   }
 

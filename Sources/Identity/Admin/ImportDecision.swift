@@ -2,11 +2,9 @@ import Store
 
 /// Whether a row becomes an account, and which.
 struct ImportDecision: Sendable {
-  /// The former service counts no more second factors, and neither do we.
-  static let factorsMax = 5
-
   let row: ImportRow
   let now: Timestamp
+  let factorsMax: Int
   /// Of a row that brings none.
   let newID: String
   let newFactorID: @Sendable () -> String
@@ -54,8 +52,8 @@ struct ImportDecision: Sendable {
     if row.passwordHash != nil, row.email == nil {
       return Failure(.invalidField, field: "email", hint: "Who has a password signs in by an address.")
     }
-    if row.phoneFactors.count > ImportDecision.factorsMax {
-      return Failure(.invalidField, field: "phone_factors", hint: "At most \(ImportDecision.factorsMax).")
+    if row.phoneFactors.count > factorsMax {
+      return Failure(.invalidField, field: "phone_factors", hint: "At most \(factorsMax).")
     }
     let factorIDs = row.phoneFactors.compactMap(\.id)
     guard Set(factorIDs).count == factorIDs.count else {

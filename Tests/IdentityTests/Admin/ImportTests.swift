@@ -40,7 +40,8 @@ private struct RowEdit: Sendable {
 
 private func decide(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()) -> ImportDecision.Outcome {
   ImportDecision(
-    row: row, now: Timestamp(millis: 1_800_000_000_000), newID: "new-id", newFactorID: { "new-factor" }
+    row: row, now: Timestamp(millis: 1_800_000_000_000), factorsMax: 5, newID: "new-id",
+    newFactorID: { "new-factor" }
   ).decide(owners)
 }
 
