@@ -73,8 +73,8 @@ package struct Limits: Sendable {
 
   // Shutdown.
   package var drainMillis: Int64 = 25_000
-  /// How long a connection that has ended in order waits for its client to close as well; and again, up to `drainMillis`
-  /// in all, while the client has still to take the last answers.
+  /// How long a connection that has ended in order waits for its client to close as well; and again, up to
+  /// `drainMillis` in all, while the client has still to take the last answers.
   package var lingerMillis: Int64 = 1_000
 
   // HTTP/2: streams, windows, header lists and abuse budgets.

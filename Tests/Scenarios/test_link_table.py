@@ -124,17 +124,20 @@ def test_L10_a_held_credential_is_linked_by_the_account_that_it_was_held_for_onl
     assert "oidc.corp" in provider_ids(session(web.link(known.id_token, held(exists.pending_token))).account)
 
 
-def test_L12_a_login_older_than_the_window_is_refused_but_completions_and_anonymous_people_are_not(
+def test_L12_a_login_older_than_the_window_is_refused_but_not_of_who_signed_in_to_complete_nor_of_guests(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"link_recent_login_seconds": 2}))
     email = fresh_email()
     made = client.create(email)
     guest = session(client.sign_in(anonymous()))
     exists = conflict(client.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    completing = session(client.sign_in(password(email)))
     time.sleep(2.1)
-    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
-        client.link(made.id_token, assertion(simulator, "oidc.partner"))
-    assert "oidc.corp" in provider_ids(session(client.link(made.id_token, held(exists.pending_token))).account)
+    for credential in (assertion(simulator, "oidc.partner"), held(exists.pending_token)):
+        with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
+            client.link(made.id_token, credential)
+    linked = session(client.link(completing.id_token, held(exists.pending_token)))
+    assert "oidc.corp" in provider_ids(linked.account)
     assert not session(client.link(guest.id_token, assertion(simulator, "oidc.corp"))).account.anonymous
 
 

@@ -1,0 +1,85 @@
+internal import Crypto
+internal import Identity
+internal import Import
+internal import Reactor
+internal import Store
+internal import Synchronization
+internal import Text
+
+/// Password hashing on bounded workers behind the reactors.
+final class PasswordDesk: Passwords {
+  private let hasher: PasswordHasher
+  private let workers: Workers
+  private let common: CommonPasswords
+  private let importKeys: ImportKeys?
+  private let refused: @Sendable () -> Void
+  private let pace = Mutex(PasswordPace())
+
+  /// - Parameter importKeys: nil: no hash was imported that takes a key.
+  /// - Parameter refused: told of work that found the queue full.
+  init(
+    hasher: PasswordHasher, workers: Workers, importKeys: ImportKeys? = nil,
+    refused: @escaping @Sendable () -> Void = {}
+  ) {
+    self.hasher = hasher
+    self.importKeys = importKeys
+    self.workers = workers
+    self.refused = refused
+    common = CommonPasswords()
+    // The pace must be known before the first stranger asks.
+    let begun = ContinuousClock.now
+    _ = hasher.verify([], against: hasher.dummy)
+    let took = begun.duration(to: .now)
+    pace.withLock { _ = $0.note(took, .today) }
+  }
+
+  /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
+  /// there is an account, nor that its hash is of older parameters than today's, or another service's.
+  ///
+  /// A password is compared in its normal form, which is what is hashed here. Other services hashed it as it was typed.
+  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+    let typed = Array(password.utf8)
+    let bytes = Array(normalisePassword(password).utf8)
+    let foreign = hash.flatMap { ForeignHash($0) }
+    let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
+    // A call that was given up while it waited costs nothing.
+    let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
+      guard !fate.isCancelled else { return nil }
+      let begun = ContinuousClock.now
+      let matches = foreign.map { $0.matches(typed, key: key) || (typed != bytes && $0.matches(bytes, key: key)) }
+        ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
+      let took = begun.duration(to: .now)
+      let isOlder = hash.map(hasher.needsUpgrade) ?? false
+      let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)
+      let hold = pace.withLock { $0.note(took, kind) }
+      guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
+      return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
+    }
+    guard let outcome else { throw Failure(.cancelled) }
+    if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
+    return outcome.check
+  }
+
+  func hash(_ password: String, fate: Fate) async throws -> String {
+    let bytes = Array(password.utf8)
+    let hash = try await work { [hasher] () -> String? in fate.isCancelled ? nil : try? hasher.hash(bytes) }
+    guard let hash else {
+      throw fate.isCancelled ? Failure(.cancelled) : Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
+    }
+    return hash
+  }
+
+  /// Hashes that wait for a worker.
+  var queued: Int { workers.queued }
+
+  func isCommon(_ password: String) -> Bool { common.contains(password) }
+
+  private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
+    do {
+      return try await workers.run(body)
+    } catch is Workers.Full {
+      refused()
+      throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
+    }
+  }
+}
