@@ -134,6 +134,28 @@ def test_another_algorithm_in_the_configuration_is_published_before_it_is_used(
     verifier.check(made.id_token)
 
 
+def test_a_start_with_the_wrong_master_key_leaves_the_keys_as_they_are(
+        publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = publishing()
+    made = connect(server).create(fresh_email())
+    before = published(server)
+    server.stop()
+    right = dict(server.settings["secrets"]), dict(server.settings["tokens"])
+    wrong = server.folder / "wrong-master.key"
+    wrong.write_text("7b" * 32)
+    wrong.chmod(0o600)
+    # A key is due, so that a server would replace the one that signs.
+    server.settings["secrets"]["master_key_file"] = wrong.name
+    server.settings["tokens"]["algorithm"] = "EdDSA"
+    with pytest.raises(RuntimeError, match="secrets.master_key_file"):
+        server.launch()
+    assert server.wait() == 78
+    server.settings["secrets"], server.settings["tokens"] = right
+    server.launch()
+    assert published(server) == before
+    assert kid(connect(server).refresh(made.refresh_token).id_token) == kid(made.id_token)
+
+
 def test_a_stock_key_client_finds_the_keys_by_discovery(endpoint: Server, connect: Callable[..., Client]) -> None:
     made = connect(endpoint).create(fresh_email())
     discovered = json.loads(ask(endpoint, "GET", DISCOVERY)[1])

@@ -24,6 +24,16 @@ private final class KeyStore: Store {
 
   var records: [SigningKeyRecord] { keys.withLock { $0 } }
 
+  /// As a server with another master key has left the keys: its own signs from `at` on, in place of all others.
+  func poison(_ record: SigningKeyRecord, at: Timestamp) {
+    var record = record
+    record.activeFrom = at
+    keys.withLock { [record] keys in
+      for index in keys.indices { keys[index].retiredAt = at }
+      keys.append(record)
+    }
+  }
+
   func attachThread() throws {}
   func detachThread() {}
   func endTurn() {}
@@ -184,6 +194,65 @@ func `a key of another algorithm is published beside the one that is there, whic
   } catch let error as ConfigurationError {
     #expect(error.setting == "secrets.master_key_file")
   }
+}
+
+@Test func `a start with another master key writes nothing, also where a key is due`() async throws {
+  let store = KeyStore()
+  _ = try await watch(store, vault())
+  let before = store.records
+  var policy = KeyPolicy()
+  policy.rotateMillis = 0
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, vault(2), .edDSA, policy) }
+  #expect(store.records == before)
+  _ = try await watch(store, vault())
+  #expect(store.records == before)
+}
+
+/// A key that `vault(1)` does not open.
+private func foreignKey() async throws -> SigningKeyRecord {
+  let store = KeyStore()
+  _ = try await watch(store, vault(2))
+  return try #require(store.records.first)
+}
+
+@Test(arguments: [false, true])
+func `a key of another master key is left out, and one of ours takes the place that it was to have`(
+  isRunning: Bool
+) async throws {
+  let store = KeyStore()
+  var replica = try await watch(store, vault())
+  let ours = try #require(store.records.first)
+  let foreign = try await foreignKey()
+  let from = ours.activeFrom.adding(millis: 600_000)
+  store.poison(foreign, at: from)
+  if isRunning { await replica.look(.look) } else { replica = try await watch(store, vault()) }
+  #expect(store.records.map(\.retiredAt) == [from, from, nil])
+  let successor = try #require(store.records.last)
+  #expect(successor.activeFrom == from)
+  let published = replica.desk.signingKeys()
+  #expect(published.contains(ours.keyID) && published.contains(successor.keyID))
+  #expect(!published.contains(foreign.keyID))
+  let ring = try SigningKeys.ring(store.records, vault(), KeyPolicy())
+  #expect(ring.activeKey(at: from.seconds - 1)?.keyID == ours.keyID)
+  #expect(ring.activeKey(at: from.seconds + 1)?.keyID == successor.keyID)
+  // Once is enough.
+  await replica.look(.look)
+  #expect(store.records.count == 3)
+}
+
+@Test func `where only a key of another master key signs a server does not start, and a running one keeps its keys`()
+  async throws
+{
+  let store = KeyStore()
+  let replica = try await watch(store, vault())
+  let published = replica.desk.signingKeys()
+  let ours = try #require(store.records.first)
+  store.poison(try await foreignKey(), at: ours.activeFrom)
+  let before = store.records
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, vault()) }
+  await replica.look(.demand)
+  #expect(store.records == before)
+  #expect(replica.desk.signingKeys() == published)
 }
 
 // MARK: providers

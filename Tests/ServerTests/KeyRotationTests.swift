@@ -112,6 +112,25 @@ func `check 101: a key that has signed for its time is followed by one that is p
   #expect(rotation.change(key("b", activeFrom: 1))?.writes.contains(.guardNoSigningKey) == false)
 }
 
+@Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
+func `a key that cannot be opened here is followed at once by one that can, where none of ours is left`(
+  occasion: KeyRotation.Occasion
+) {
+  func decided(_ records: [SigningKeyRecord]) -> KeyRotation {
+    KeyRotation.decide(records, foreign: ["b"], algorithm: "ES256", occasion, policy(), now: now)
+  }
+  let soon = decided([key("a", activeFrom: -day, retiredAt: 5), key("b", activeFrom: 5)])
+  #expect(soon == KeyRotation(successorFrom: now.adding(millis: 5), retired: ["b"]))
+  let late = decided([key("a", activeFrom: -day, retiredAt: -5), key("b", activeFrom: -5)])
+  #expect(late == KeyRotation(successorFrom: now, retired: ["b"]))
+}
+
+@Test func `a key that cannot be opened here beside one of ours that signs on changes nothing`() {
+  let records = [key("a", activeFrom: -day), key("b", activeFrom: -90 * day)]
+  #expect(
+    KeyRotation.decide(records, foreign: ["b"], algorithm: "ES256", .look, policy(), now: now) == KeyRotation())
+}
+
 @Test func `nothing to do is no change`() {
   #expect(KeyRotation().change(nil) == nil)
 }

@@ -24,7 +24,8 @@ package struct KeyPolicy: Hashable, Sendable {
   var keptMillis: Int64 { tokenLifetimeMaxMillis + skewMillis }
 }
 
-/// What is to be done about the signing keys, decided by their records alone, so that all replicas decide alike.
+/// What is to be done about the signing keys, decided by their records and by which of them the master key opens, so
+/// that all replicas decide alike.
 struct KeyRotation: Hashable, Sendable {
   enum Occasion: Sendable {
     /// The configuration was just read, which may name another algorithm than that of the key that signs.
@@ -41,8 +42,10 @@ struct KeyRotation: Hashable, Sendable {
   /// Keys that were retired by this moment are needed by no token any more.
   var removesRetiredBy: Timestamp?
 
+  /// - Parameter foreign: the ids of keys that cannot be used here.
   static func decide(
-    _ records: [SigningKeyRecord], algorithm: String, _ occasion: Occasion, _ policy: KeyPolicy, now: Timestamp
+    _ records: [SigningKeyRecord], foreign: Set<String> = [], algorithm: String, _ occasion: Occasion,
+    _ policy: KeyPolicy, now: Timestamp
   ) -> KeyRotation {
     var rotation = KeyRotation()
     let needless = now.adding(millis: -policy.keptMillis)
@@ -51,8 +54,16 @@ struct KeyRotation: Hashable, Sendable {
     }
     // Whoever retires a key publishes the one that follows it in the same change, so that one is always left.
     let current = records.filter { $0.retiredAt == nil }
-    guard let last = current.max(by: { $0.activeFrom < $1.activeFrom }) else {
+    guard !current.isEmpty else {
       rotation.successorFrom = now
+      return rotation
+    }
+    let ours = current.filter { !foreign.contains($0.keyID) }
+    guard let last = ours.max(by: { $0.activeFrom < $1.activeFrom }) else {
+      // A server with another master key has replaced the last one of ours: one that we can use takes its place.
+      let end = records.filter { !foreign.contains($0.keyID) }.compactMap(\.retiredAt).max()
+      rotation.successorFrom = max(now, end ?? now)
+      rotation.retired = current.map(\.keyID)
       return rotation
     }
     let isOnItsWay = now < last.activeFrom

@@ -17,7 +17,7 @@ final class SigningKeyWatch: Sendable {
   private let known: Mutex<[SigningKeyRecord]>
   let desk: TokenDesk
 
-  /// Looks for the first time: throws where there is no key to be had.
+  /// Looks for the first time: throws where there is no key to be had, or none that the master key opens.
   init(
     _ store: any Store, _ vault: Vault, algorithm: SignatureAlgorithm, _ policy: KeyPolicy, issuer: String,
     signers: [CustomTokenSigner] = [], log: Log
@@ -29,7 +29,7 @@ final class SigningKeyWatch: Sendable {
     self.log = log
     let records = try await SigningKeys.settle(store, vault, algorithm, .start, policy, log)
     known = Mutex(records)
-    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy), issuer: issuer, signers: signers)
+    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy, log), issuer: issuer, signers: signers)
   }
 
   /// Ends when it is cancelled.
@@ -47,7 +47,7 @@ final class SigningKeyWatch: Sendable {
     do {
       let records = try await SigningKeys.settle(store, vault, algorithm, occasion, policy, log)
       guard known.withLock({ $0 != records }) else { return }
-      desk.use(try SigningKeys.ring(records, vault, policy))
+      desk.use(try SigningKeys.ring(records, vault, policy, log))
       known.withLock { $0 = records }
     } catch StoreError.closed {
       // The server ends.

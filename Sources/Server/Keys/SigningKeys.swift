@@ -18,7 +18,10 @@ enum SigningKeys {
     for _ in 0..<4 {
       let records = try await store.load(query).signingKeys
       let now = Timestamp(millis: wallMillis())
-      let rotation = KeyRotation.decide(records, algorithm: algorithm.rawValue, occasion, policy, now: now)
+      // Before anything is written: with the wrong master key this server would retire what all others sign with.
+      let foreign = try refuseStrangers(records, vault, now: now)
+      let rotation = KeyRotation.decide(
+        records, foreign: foreign, algorithm: algorithm.rawValue, occasion, policy, now: now)
       let successor = try rotation.successorFrom.map { try make(vault, algorithm, now: now, activeFrom: $0) }
       guard let change = rotation.change(successor) else { return records }
       guard case .committed = try await store.commit(change, fate: Fate()) else { continue }
@@ -47,23 +50,58 @@ enum SigningKeys {
       publishedAt: now, activeFrom: activeFrom)
   }
 
-  static func ring(_ records: [SigningKeyRecord], _ vault: Vault, _ policy: KeyPolicy) throws -> KeyRing {
-    let keys = try records.map { record in
-      guard let algorithm = SignatureAlgorithm(rawValue: record.algorithm) else {
-        throw StoreError.corrupt("signing key \(record.keyID) has the algorithm \(record.algorithm)")
-      }
-      let secret: Secret
-      do {
-        secret = try vault.openSecret(record.sealedPrivateKey, context: context(record.keyID))
-      } catch {
-        throw ConfigurationError(
-          setting: "secrets.master_key_file", why: "it is not the key that this store was made with")
-      }
+  /// Of the keys that can be used here. The others are left out and told of.
+  static func ring(
+    _ records: [SigningKeyRecord], _ vault: Vault, _ policy: KeyPolicy, _ log: Log? = nil
+  ) throws -> KeyRing {
+    let faults = unusable(records, vault)
+    for (keyID, fault) in faults.sorted(by: { $0.key < $1.key }) {
+      log?.error("a signing key is left out", ["key": keyID, "why": "\(fault)"])
+    }
+    let keys = try records.filter { faults[$0.keyID] == nil }.map { record in
+      let (algorithm, secret) = try opened(record, vault)
       return try SigningKey(
         try PrivateKey(pkcs8: secret), algorithm: algorithm, publishedAt: record.publishedAt.seconds,
         activeFrom: record.activeFrom.seconds, retiredAt: record.retiredAt?.seconds)
     }
     return KeyRing(keys, tokenLifetimeSecondsMax: policy.keptMillis / 1_000)
+  }
+
+  /// The ids of keys that cannot be used here. Throws where nothing else signs at this moment: this server is then the
+  /// stranger, and not who made them.
+  private static func refuseStrangers(
+    _ records: [SigningKeyRecord], _ vault: Vault, now: Timestamp
+  ) throws -> Set<String> {
+    let faults = unusable(records, vault)
+    let signing = records.filter { $0.activeFrom <= now && $0.retiredAt.map { now < $0 } ?? true }
+    let needed = signing.isEmpty ? records : signing
+    if let first = needed.first, let fault = faults[first.keyID], needed.allSatisfy({ faults[$0.keyID] != nil }) {
+      throw fault
+    }
+    return Set(faults.keys)
+  }
+
+  /// Why keys cannot be used here, by their ids.
+  private static func unusable(_ records: [SigningKeyRecord], _ vault: Vault) -> [String: any Error] {
+    var faults: [String: any Error] = [:]
+    for record in records {
+      do { _ = try opened(record, vault) } catch { faults[record.keyID] = error }
+    }
+    return faults
+  }
+
+  private static func opened(
+    _ record: SigningKeyRecord, _ vault: Vault
+  ) throws -> (algorithm: SignatureAlgorithm, secret: Secret) {
+    guard let algorithm = SignatureAlgorithm(rawValue: record.algorithm) else {
+      throw StoreError.corrupt("signing key \(record.keyID) has the algorithm \(record.algorithm)")
+    }
+    do {
+      return (algorithm, try vault.openSecret(record.sealedPrivateKey, context: context(record.keyID)))
+    } catch {
+      throw ConfigurationError(
+        setting: "secrets.master_key_file", why: "signing key \(record.keyID) of this store was made with another one")
+    }
   }
 
   private static func context(_ keyID: String) -> [UInt8] { Array("signing key \(keyID)".utf8) }
