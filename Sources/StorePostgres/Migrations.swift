@@ -1,3 +1,5 @@
+import Reactor
+
 /// The schema, as the steps that lead to it. A step that was released is never edited; a change is a new step.
 ///
 /// Only what the distributed relatives of PostgreSQL accept too: no sequences, no triggers, no functions, no advisory
@@ -9,20 +11,39 @@ enum Migrations {
   ]
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
-  private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", "55P03"]
+  private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]
   private static let attemptsMax = 50
+  private static let lockTimeout = "55P03"
+  /// How long a table is waited for that somebody uses: whoever asks for it meanwhile waits behind the step.
+  private static let lockMillis = 1_000
+  /// How long it is tried again with pauses, in which those who wait get their turn.
+  private static let patienceMillis: Int64 = 300_000
 
   /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for
-  /// the other at the row of the version.
-  static func run(on connection: MadeConnection, steps: [String] = steps) throws(MadeConnection.Refusal) {
+  /// the other at the row of the version. The connection may wait for ever from then on, unless it is told otherwise.
+  static func run(
+    on connection: MadeConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis
+  ) throws(MadeConnection.Refusal) {
+    let begun = monotonicMillis()
     var attempts = 0
+    try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0")
     while true {
       do throws(MadeConnection.Refusal) {
         return try climb(connection, steps)
       } catch {
-        attempts += 1
-        guard collisions.contains(error.state), attempts < attemptsMax else { throw error }
+        guard collisions.contains(error.state) else { throw error }
         try connection.execute("ROLLBACK")
+        guard error.state != lockTimeout else {
+          guard monotonicMillis() - begun < patienceMillis else {
+            throw MadeConnection.Refusal(
+              text: "the schema cannot be brought up to date while others use its tables: \(error.text)",
+              state: error.state)
+          }
+          sleepThread(millis: UInt32.random(in: 500...2_000))
+          continue
+        }
+        attempts += 1
+        guard attempts < attemptsMax else { throw error }
       }
     }
   }
@@ -45,6 +66,7 @@ enum Migrations {
           text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
       }
       if version == steps.count { return try connection.execute("COMMIT") }
+      try connection.execute("SET LOCAL lock_timeout = \(lockMillis)")
       try connection.execute(steps[version])
       try connection.execute("UPDATE schema_version SET version = \(version + 1) WHERE id = 1")
       try connection.execute("COMMIT")

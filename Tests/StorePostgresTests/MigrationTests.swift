@@ -1,0 +1,103 @@
+import Reactor
+import Store
+import Testing
+
+@testable import StorePostgres
+
+/// A step of the schema beside servers that run.
+@Suite(.enabled(if: Place.isThere)) struct MigrationTests {
+  private static let steps = Migrations.steps + ["ALTER TABLE accounts ADD COLUMN later BIGINT"]
+
+  /// Also where the test fails before it lets go.
+  private static let bounded = "SET idle_in_transaction_session_timeout = '30s'"
+
+  private static func place() async throws -> Place {
+    let place = try Place()
+    await (try place.open()).close()
+    return place
+  }
+
+  /// Holds a table as a long look at it does.
+  private static func reader(_ place: Place) throws -> MadeConnection {
+    let reader = try place.session()
+    try reader.execute("\(bounded); BEGIN; SELECT count(*) FROM accounts")
+    return reader
+  }
+
+  /// On a thread of its own, since it blocks.
+  private static func migrate(_ place: Place) async throws {
+    let session = try place.session()
+    defer { session.abandon() }
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      startThread(named: "test-migration") {
+        do {
+          try Migrations.run(on: session, steps: Self.steps)
+          continuation.resume()
+        } catch {
+          continuation.resume(throwing: error)
+        }
+      }
+    }
+  }
+
+  @Test func `a step waits for who reads its table, and lets others pass meanwhile`() async throws {
+    let place = try await Self.place()
+    let (reader, other) = (try Self.reader(place), try place.session())
+    defer {
+      reader.abandon()
+      other.abandon()
+    }
+    async let migrated: Void = Self.migrate(place)
+    try await place.waitForTable()
+    // Longer than the step waits for a lock, and shorter than its whole patience.
+    try other.execute("SET statement_timeout = '5s'")
+    for _ in 0..<4 { #expect(try other.text("SELECT count(*) FROM accounts") == "0") }
+    #expect(try place.text("SELECT version FROM schema_version") == "\(Migrations.steps.count)")
+    try reader.execute("COMMIT")
+    try await migrated
+    #expect(try place.text("SELECT version FROM schema_version") == "\(Self.steps.count)")
+    #expect(try place.text("SELECT count(later) FROM accounts") == "0")
+  }
+
+  @Test func `a step that never gets its table is given up, and says why`() async throws {
+    let place = try await Self.place()
+    let (reader, session) = (try Self.reader(place), try place.session())
+    defer {
+      reader.abandon()
+      session.abandon()
+    }
+    let refusal = #expect(throws: MadeConnection.Refusal.self) {
+      try Migrations.run(on: session, steps: Self.steps, patienceMillis: 0)
+    }
+    let text = try #require(refusal).text
+    #expect(text.contains("others use its tables") && text.contains("55P03"))
+    try reader.execute("COMMIT")
+    try Migrations.run(on: session, steps: Self.steps)
+  }
+
+  @Test func `who waits for another that brings the schema up to date waits for as long as it takes`() async throws {
+    let place = try await Self.place()
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("\(Self.bounded); BEGIN; SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")
+    async let migrated: Void = Self.migrate(place)
+    try await place.waitForTable()
+    try await Task.sleep(nanoseconds: 1_500_000_000)
+    try await place.waitForTable()
+    try other.execute("COMMIT")
+    try await migrated
+  }
+}
+
+extension Place {
+  /// Until a connection to this place waits for a table or a row of it.
+  fileprivate func waitForTable() async throws {
+    try await Place.wait(
+      until: """
+        SELECT count(*) > 0 FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND pid IN (
+          SELECT l.pid FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '\(name)')
+        """)
+  }
+}
