@@ -22,7 +22,7 @@ extension Script {
     case .guardIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session: whoever is before this one is seen by the guard.
       add(.lockAccount) { $0.bind(accountID) }
-      add(.lockSessions) { $0.bind(accountID) }
+      addLong(.lockSessions) { $0.bind(accountID) }
       add(.guardIdle, refusing: .stale) { $0.bind(accountID).bind(since) }
     case .noteIdle(let accountID, let since): add(.noteIdle) { $0.bind(accountID).bind(since) }
     default: preconditionFailure("no write of an account")
@@ -41,9 +41,10 @@ extension Script {
 
   private func close(_ closed: ClosedAccountRecord, _ version: Int64) {
     add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
-    for statement in [Statement.deleteIdentities, .deleteFactors, .deleteUnlinks, .deleteSessions] {
+    for statement in [Statement.deleteIdentities, .deleteFactors, .deleteUnlinks] {
       add(statement) { $0.bind(closed.id) }
     }
+    addLong(.deleteSessions) { $0.bind(closed.id) }
     deletePendings(of: closed.id, except: nil, sparing: nil)
     add(.insertClosedAccount) {
       $0.bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))

@@ -62,7 +62,9 @@ extension PostgresStore {
 
   func attempt(_ change: Change, _ id: ChangeID, _ fate: Fate) async -> Attempt {
     await withCheckedContinuation { continuation in
-      let attempt = ChangeAttempt(change, id, clock, observer) { continuation.resume(returning: $0) }
+      let attempt = ChangeAttempt(change, id, clock, options.statementMillis, observer) {
+        continuation.resume(returning: $0)
+      }
       put(
         Order(
           kind: .writing, sinceMillis: monotonicMillis(),
@@ -114,16 +116,18 @@ private struct ChangeAttempt: Sendable {
   private let change: Change
   private let id: ChangeID
   private let clock: WriteClock
+  private let statementMillis: Int64
   private let observer: (any StoreObserver)?
   private let end: @Sendable (Attempt) -> Void
 
   init(
-    _ change: Change, _ id: ChangeID, _ clock: WriteClock, _ observer: (any StoreObserver)?,
+    _ change: Change, _ id: ChangeID, _ clock: WriteClock, _ statementMillis: Int64, _ observer: (any StoreObserver)?,
     end: @escaping @Sendable (Attempt) -> Void
   ) {
     self.change = change
     self.id = id
     self.clock = clock
+    self.statementMillis = statementMillis
     self.observer = observer
     self.end = end
   }
@@ -147,7 +151,8 @@ private struct ChangeAttempt: Sendable {
   }
 
   private func writing(_ throttles: ThrottleRows, begins: Bool, _ begun: ContinuousClock.Instant) -> Trip {
-    let script = Script(change, id: id, throttles: throttles, nowMicros: clock.nowMicros())
+    let script = Script(
+      change, id: id, throttles: throttles, nowMicros: clock.nowMicros(), statementMillis: statementMillis)
     let steps = (begins ? [Step(.beginWriting)] : []) + script.steps + [Step(.commit)]
     return Trip(steps: steps, begins: begins, ends: true) { ending in
       switch ending {

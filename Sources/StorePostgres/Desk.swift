@@ -159,9 +159,7 @@ final class Desk {
 
   private func tick() {
     let now = monotonicMillis()
-    for (_, lane) in lanes where lane.isSilent(since: now - options.statementMillis - options.slackMillis) {
-      lane.lose("the server did not answer")
-    }
+    for (_, lane) in lanes where lane.isSilent(at: now, options) { lane.lose("the server did not answer") }
     let gone = lanes.isEmpty ? reach.refusal(afterMillis: options.goneMillis) : nil
     while let why = readings.first.flatMap({ gone ?? overdue($0, now) }) { leave(readings.removeFirst()).refuse(why) }
     while let why = writings.first.flatMap({ gone ?? overdue($0, now) }) { leave(writings.removeFirst()).refuse(why) }

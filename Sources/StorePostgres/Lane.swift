@@ -37,7 +37,10 @@ final class Lane {
   }
 
   /// An answer has been due for so long that none will come.
-  func isSilent(since millis: Int64) -> Bool { !trips.isEmpty && lastMillis < millis }
+  func isSilent(at now: Int64, _ options: Options) -> Bool {
+    guard let trip = trips.first?.trip else { return false }
+    return now - lastMillis > (trip.statementMillis ?? options.statementMillis) + options.slackMillis
+  }
 
   func carry(_ trip: Trip, change: Bool) {
     if trips.isEmpty { lastMillis = monotonicMillis() }

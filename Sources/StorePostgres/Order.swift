@@ -9,6 +9,11 @@ struct Trip {
   /// Told what the trip came to; says what to send next on the same connection.
   let then: (Ending) -> Trip?
 
+  /// How long its steps may take, where that is not the common time.
+  var statementMillis: Int64? {
+    steps.contains { $0.statement.name == Statement.withMoreTime.name } ? Statement.moreMillis : nil
+  }
+
   /// Between a BEGIN and a COMMIT of its own.
   static func whole(_ steps: [Step], begin: Statement, then: @escaping (Ending) -> Trip?) -> Trip {
     Trip(steps: [Step(begin)] + steps + [Step(.commit)], begins: true, ends: true, then: then)

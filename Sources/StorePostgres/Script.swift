@@ -16,10 +16,14 @@ final class Script {
   let id: ChangeID
   private let throttles: ThrottleRows
   private let writtenAtMicros: Int64
+  /// Or will never need it, since all statements have as much.
+  private var hasMoreTime: Bool
 
   /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
-  init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64) {
+  /// - Parameter statementMillis: what a step may take that needs no more.
+  init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64, statementMillis: Int64) {
     self.id = id
+    hasMoreTime = statementMillis >= Statement.moreMillis
     self.throttles = throttles
     writtenAtMicros = nowMicros
     add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
@@ -35,6 +39,13 @@ final class Script {
 
   func add(_ statement: Statement, refusing refusal: Outcome? = nil, _ bind: (Step) -> Step = { $0 }) {
     steps.append(bind(Step(statement, refusing: refusal)))
+  }
+
+  /// For a step that touches all sessions of an account.
+  func addLong(_ statement: Statement, _ bind: (Step) -> Step) {
+    if !hasMoreTime { add(.withMoreTime) }
+    hasMoreTime = true
+    add(statement, bind)
   }
 
   /// Nothing that follows is carried out.

@@ -11,9 +11,9 @@ extension Script {
     case .closeSession(let id, let at, let reason):
       add(.closeSession) { $0.bind(id).bind(at).bind(reason).bind(at.day) }
     case .closeSessions(let accountID, let except, let at, let reason):
-      add(.closeSessions) { $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except) }
+      addLong(.closeSessions) { $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except) }
     case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
-      add(.closeSessionsOf) {
+      addLong(.closeSessionsOf) {
         $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except).bind(providerID)
       }
     case .guardSession(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }

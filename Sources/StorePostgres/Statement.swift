@@ -27,10 +27,16 @@ struct Statement: Sendable {
   /// A COMMIT that waits for a standby must not be cut off by the time that a statement may take: the server would call
   /// it committed with a mere warning that the standby does not have it.
   static let withoutTimeLimit = Statement("without_time_limit", "SET LOCAL statement_timeout = 0")
+  /// For steps that touch all sessions of an account, of which there may be very many. Less than the half minute that a
+  /// call may take.
+  static let moreMillis: Int64 = 25_000
+  static let withMoreTime = Statement("with_more_time", "SET LOCAL statement_timeout = \(moreMillis)")
   static let commit = Statement("commit", "COMMIT")
   static let rollback = Statement("rollback", "ROLLBACK")
   /// Fails like a guard where it is given 0.
   static let refuse = Statement("refuse", "SELECT 1 / $1::bigint")
 
-  private static let transactions = [beginReading, beginWriting, withoutTimeLimit, commit, rollback, refuse]
+  private static let transactions = [
+    beginReading, beginWriting, withMoreTime, withoutTimeLimit, commit, rollback, refuse,
+  ]
 }

@@ -80,6 +80,42 @@ import Testing
     await store.close()
   }
 
+  @Test func `what touches all sessions of an account has more time than other statements, at both ends`()
+    async throws
+  {
+    let place = try Place()
+    let store = try place.open {
+      $0.statementMillis = 500
+      $0.slackMillis = 500
+    }
+    let at = Timestamp(millis: 0)
+    let digest = Digest([UInt8](repeating: 1, count: 32))
+    let session = SessionRecord(
+      id: "own", accountID: "ann", caller: CallerName("shop"), refreshDigest: digest, authTime: at,
+      signInProviderID: "password", methods: [], audience: "shop", createdAt: at, idleExpiresAt: Timestamp(millis: 10),
+      expiresAt: Timestamp(millis: 10))
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann")), .insertSession(session)) == .committed)
+    try place.run(
+      """
+      CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          PERFORM pg_sleep(2);
+          RETURN coalesce(NEW, OLD);
+        END $$;
+      CREATE TRIGGER slow BEFORE UPDATE OR DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION slow()
+      """)
+    await #expect(throws: StoreError.self) {
+      try await store.commit(.closeSession(id: "own", at: at, reason: "revoked"))
+    }
+    let ended = try await store.commit(
+      .guardAccount(id: "ann", version: 1), .closeSessions(accountID: "ann", except: nil, at: at, reason: "revoked"))
+    #expect(ended == .committed)
+    let closed = ClosedAccountRecord(id: "ann", closedAt: at)
+    #expect(try await store.commit(.closeAccount(closed, version: 2)) == .committed)
+    #expect(try place.text("SELECT count(*) FROM sessions") == "0")
+    await store.close()
+  }
+
   @Test func `a failure is told with its state and its constraint, and without what was stored`() async throws {
     let place = try Place()
     let store = try place.open()
