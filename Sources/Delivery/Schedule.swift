@@ -55,7 +55,8 @@ package struct Schedule: Hashable, Sendable {
 
   /// How many more messages of each channel can be taken.
   ///
-  /// - Parameter roads: the channels that have one. A message of another is given up as soon as it is taken.
+  /// - Parameter roads: how many channels have one. Messages of the others are only looked at, for those that have
+  ///   expired.
   package func room(underWay: [DeliveryChannel: Int], roads: Int) -> [DeliveryChannel: Int] {
     let places = (concurrentMax + max(1, roads) - 1) / max(1, roads)
     return Dictionary(

@@ -108,6 +108,27 @@ def test_a_message_survives_a_kill_before_it_was_sent(
     relay.stop()
 
 
+def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder)
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    eventually(server, lambda seen: seen(WAITING) == 1)
+    server.stop()
+    road = server.settings["delivery"]
+    server.settings["delivery"] = {"mail": "off", "text_messages": "off"}
+    server.launch()
+    # Longer than a pause between attempts and a look.
+    time.sleep(5)
+    assert server.rows("SELECT count(*) FROM deliveries WHERE buried_at IS NULL") == [(1,)]
+    server.stop()
+    server.settings["delivery"] = road
+    relay.start()
+    server.launch()
+    assert relay.wait()["To"] == email
+    relay.stop()
+
+
 # Mail.
 
 def test_a_link_is_read_out_of_a_mail_and_signs_in(

@@ -71,6 +71,8 @@ final class Courier: Sendable {
       switch schedule.start(record, now: now, chance: environment.randomness.bytes(1)[0]) {
       case .bury(let reason): await bury(record, attempts: record.attempts, reason)
       case .attempt(let nextAttemptAt):
+        // Another server may have a road for it.
+        guard roads[record.channel] != nil else { continue }
         let claim = Write.claimDelivery(id: record.id, attempts: record.attempts, nextAttemptAt: nextAttemptAt)
         if await commit(claim) { taken.append((record, nextAttemptAt)) }
       }
@@ -97,14 +99,15 @@ final class Courier: Sendable {
     }
   }
 
+  /// What this server lacks another may have: that is a failure, and nothing that is so for ever.
   private func send(_ record: DeliveryRecord) async -> Verdict {
-    guard let message = environment.message(of: record) else { return .refused("it was sealed under another key") }
-    guard let road = roads[record.channel] else { return .refused("no road is configured") }
+    guard let message = environment.message(of: record) else { return .failed("it was sealed under another key") }
+    guard let road = roads[record.channel] else { return .failed("no road is configured") }
     let letter = Letter(record, message)
     do {
       return await road.send(letter, try templates.words(letter))
     } catch {
-      return .refused("template \(error)")
+      return .failed("template \(error)")
     }
   }
 
