@@ -134,6 +134,16 @@ def test_an_environment_variable_overrides_a_setting_and_is_named_when_wrong(
     assert run(broken, "--check-config", environment={"LATCHKEY_POLICY_AUTO_LINK": "off"}).returncode == 0
 
 
+def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_not(
+        folder: Path, simulator: Simulator) -> None:
+    path = written(folder, simulator)
+    service = {"LATCHKEY_METRICS_PORT": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_SERVICE_HOST": "10.0.0.1"}
+    ended = run(path, "--check-config", environment=service)
+    assert ended.returncode == 0 and ended.stderr == ""
+    ended = run(path, "--check-config", environment={"LATCHKEY_LISTEN_PROT": "8443"})
+    assert ended.returncode == 0 and "warning: LATCHKEY_LISTEN_PROT" in ended.stderr
+
+
 def test_the_shipped_configurations_are_right(folder: Path) -> None:
     """Beside the certificates and secrets that they name, and with the digests that an operator puts in."""
     for name in ("development", "example"):

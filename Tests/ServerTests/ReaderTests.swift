@@ -79,6 +79,22 @@ func `a group that is none is refused by its name`(value: String) throws {
     try element.groups("list") { element throws(ConfigurationError) in try element.text("a", "", "") } == ["x"])
 }
 
+@Test func `a variable that is wrong is named, and one in the file is not`() throws {
+  let environment = ["LATCHKEY_G_PORT": "tcp://10.0.0.1:80", "LATCHKEY_H": "x"]
+  var both = try reader("{ g: { port: 1, other: 'x' }, h: {} }", environment)
+  let port = refusal {
+    try both.group("g") { group throws(ConfigurationError) in try group.integer("port", 1, 1...9, "") }
+  }
+  #expect(port?.description == "g.port: it must be a number (LATCHKEY_G_PORT is set)")
+  let object = refusal { try both.group("h") { _ in } }
+  #expect(object?.description == "h: it must be an object {…} (LATCHKEY_H is set)")
+  var file = try reader("{ g: { other: 'x' } }", environment)
+  let other = refusal {
+    try file.group("g") { group throws(ConfigurationError) in try group.integer("other", 1, 1...9, "") }
+  }
+  #expect(other?.description == "g.other: it must be a number")
+}
+
 @Test func `a number or a flag in a file is no text`() throws {
   for value in ["1", "true", "[]"] {
     var reader = try reader("{ a: \(value) }")

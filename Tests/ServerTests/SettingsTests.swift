@@ -196,6 +196,32 @@ private func written(_ entries: [Listed]) -> String {
   }
 }
 
+@Test func `what Kubernetes sets for its services is no setting, and nothing to warn of`() throws {
+  let environment = [
+    "LATCHKEY_METRICS_PORT": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_SERVICE_HOST": "10.0.0.1",
+    "LATCHKEY_METRICS_SERVICE_PORT": "9464", "LATCHKEY_METRICS_SERVICE_PORT_HTTP": "9464",
+    "LATCHKEY_METRICS_PORT_9464_TCP": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_PORT_9464_TCP_ADDR": "10.0.0.1",
+    "LATCHKEY_METRICS_PORT_9464_TCP_PROTO": "tcp", "LATCHKEY_SERVICE_HOST": "10.0.0.2",
+    "LATCHKEY_PORT": "tcp://10.0.0.2:8443", "LATCHKEY_LISTEN_PORT": "udp://10.0.0.3:53",
+  ]
+  let settings = try settings(environment: environment)
+  #expect(settings.metricsPort == 9_464 && settings.listenPort == 8_443)
+  #expect(settings.warnings == [])
+}
+
+@Test func `a variable that no setting has is warned of, unless it is another program's`() throws {
+  let environment = [
+    "LATCHKEY_LISTEN_PROT": "8443", "LATCHKEY_LISTN_PORT": "8443", "LATCHKEY_LISTEN_PORT": "8444",
+    "LATCHKEY_TOKENS_AUDIENCE": "a", "LATCHKEY_SERVER": "localhost:8443", "LATCHKEY_HOME": "/tmp",
+    "LATCHKEY_HOOK": "s",
+  ]
+  let hook = "webhook: { url: 'https://h.example', secret_env: 'LATCHKEY_HOOK' }"
+  let settings = try settings("delivery: { text_messages: 'webhook', \(hook) }", environment: environment)
+  #expect(settings.unknownVariables == ["LATCHKEY_LISTEN_PROT", "LATCHKEY_LISTN_PORT"])
+  #expect(settings.warnings.count == 2 && settings.warnings[0].contains("LATCHKEY_LISTEN_PROT"))
+  #expect(settings.listenPort == 8_444)
+}
+
 @Test func `a way in that nothing can be sent for is none`() throws {
   let policy = "policy: { phone: true, email_link: true }"
   let off = try settings(policy).policy

@@ -51,14 +51,24 @@ package struct Settings: Sendable {
   package var metricsPort: UInt16 = 0
   package var metricsAllowRemote = false
   package var logLevel = Logger.Level.info
+  /// Variables of the environment that look like settings, and are none.
+  var unknownVariables: [String] = []
+
+  /// What can be carried out, and may not be what was meant.
+  package var warnings: [String] {
+    let unknown = unknownVariables.map { "\($0) is set in the environment, and no setting has this variable" }
+    return unknown + (postgres.warning.map { [$0] } ?? [])
+  }
 
   /// - Parameter folder: what relative paths are relative to.
   package static func parse(
     _ bytes: [UInt8], folder: String, environment: [String: String]
   ) throws(ConfigurationError) -> Settings {
+    let environment = environment.filter { !Variables.isOfKubernetes($0.key, $0.value) }
     var reader = try SettingsReader(try ConfigNode.parse(bytes), environment: environment)
-    let settings = try Settings(&reader, folder: folder)
+    var settings = try Settings(&reader, folder: folder)
     try reader.finish()
+    settings.unknownVariables = Variables.unknown(environment.keys, asked: reader.variables)
     return settings
   }
 

@@ -12,6 +12,8 @@ struct SettingsReader {
   private let environment: [String: String]
   /// Every setting that was asked for, in order: what `--list-settings` prints.
   private(set) var lines: [Line] = []
+  /// Every variable of the environment that was asked for, or that a setting names.
+  private(set) var variables: Set<String> = []
 
   init(_ node: ConfigNode, prefix: String = "", environment: [String: String]) throws(ConfigurationError) {
     switch node {
@@ -19,7 +21,7 @@ struct SettingsReader {
     case .nothing: values = [:]
     default:
       let setting = prefix.isEmpty ? "the file" : String(prefix.dropLast())
-      throw ConfigurationError(setting: setting, why: "it must be an object {…}")
+      throw SettingsReader.wrong(at: setting, "it must be an object {…}", environment)
     }
     self.prefix = prefix
     self.environment = environment
@@ -31,7 +33,9 @@ struct SettingsReader {
     note(name, "\"\(standard)\"", meaning)
     switch take(name) {
     case nil: return standard
-    case .text(let text): return text
+    case .text(let text):
+      if name.hasSuffix("_env") { variables.insert(text) }
+      return text
     case .number, .flag:
       // An environment variable that looks like a number or a flag was taken for one.
       guard let text = environment[variable(name)] else { throw wrong(name, "it must be a text") }
@@ -94,6 +98,7 @@ struct SettingsReader {
     var reader = try SettingsReader(take(name) ?? .nothing, prefix: path(name) + ".", environment: environment)
     let value = try read(&reader)
     lines += reader.lines
+    variables.formUnion(reader.variables)
     try reader.finish()
     return value
   }
@@ -115,6 +120,7 @@ struct SettingsReader {
       // Elements have no environment variables: there is no telling which one would be meant.
       var reader = try SettingsReader(node, prefix: "\(path(name))[\(index)].", environment: [:])
       values.append(try read(&reader))
+      variables.formUnion(reader.variables)
       try reader.finish()
     }
     return values
@@ -126,12 +132,21 @@ struct SettingsReader {
     throw ConfigurationError(setting: path(unknown), why: "there is no such setting")
   }
 
-  func wrong(_ name: String, _ why: String) -> ConfigurationError { ConfigurationError(setting: path(name), why: why) }
+  func wrong(_ name: String, _ why: String) -> ConfigurationError {
+    SettingsReader.wrong(at: path(name), why, environment)
+  }
+
+  /// Who looks into the file for what the environment says looks for long.
+  private static func wrong(at path: String, _ why: String, _ environment: [String: String]) -> ConfigurationError {
+    let variable = variable(at: path)
+    return ConfigurationError(setting: path, why: environment[variable] == nil ? why : "\(why) (\(variable) is set)")
+  }
 
   // MARK: Inside
 
   private mutating func take(_ name: String) -> ConfigNode? {
     let inFile = values.removeValue(forKey: name)
+    variables.insert(variable(name))
     if let text = environment[variable(name)] { return ConfigNode(environment: text) }
     if case .nothing? = inFile { return nil }
     return inFile
@@ -143,8 +158,10 @@ struct SettingsReader {
 
   private func path(_ name: String) -> String { prefix + name }
 
+  private func variable(_ name: String) -> String { SettingsReader.variable(at: path(name)) }
+
   /// `listen.port` is LATCHKEY_LISTEN_PORT.
-  private func variable(_ name: String) -> String {
-    "LATCHKEY_" + path(name).map { $0 == "." ? "_" : $0.uppercased() }.joined()
+  private static func variable(at path: String) -> String {
+    "LATCHKEY_" + path.map { $0 == "." ? "_" : $0.uppercased() }.joined()
   }
 }
