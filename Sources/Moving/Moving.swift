@@ -146,7 +146,7 @@ package final class Move {
 extension MoveError {
   fileprivate init(_ error: StoreError) {
     switch error {
-    case .unavailable(let text): self = .source(text)
+    case .unavailable(let text), .unusable(let text): self = .source(text)
     case .corrupt(let text): self = .source("it is damaged: \(text)")
     case .closed: self = .source("it is closed")
     }

@@ -21,9 +21,12 @@ struct OpenedStore: Sendable {
       return settings.postgres.isUsed
         ? try openPostgres(settings, observer, appended) : try openFile(settings, observer, appended)
     } catch {
-      let why = if case .unavailable(let text) = error { text } else { "\(error)" }
-      throw ConfigurationError(
-        setting: settings.postgres.isUsed ? "store.postgres.conninfo" : "store.path", why: why)
+      let setting = settings.postgres.isUsed ? "store.postgres.conninfo" : "store.path"
+      switch error {
+      case .unavailable(let text): throw ConfigurationError(setting: setting, why: text, isPassing: true)
+      case .unusable(let text): throw ConfigurationError(setting: setting, why: text)
+      case .closed, .corrupt: throw ConfigurationError(setting: setting, why: "\(error)")
+      }
     }
   }
 

@@ -299,6 +299,8 @@ package final class Server: Sendable {
       return try make()
     } catch let error as TLSError {
       throw ConfigurationError(setting: error.setting, why: error.why)
+    } catch let error as SystemError {
+      throw ConfigurationError(setting: setting, why: "\(error)", isPassing: error.isPassing)
     } catch {
       throw ConfigurationError(setting: setting, why: "\(error)")
     }

@@ -72,6 +72,8 @@ package enum StoreError: Error, Equatable {
   case closed
   /// The backend failed; the text is for the log, never for a client.
   case unavailable(String)
+  /// It cannot be opened, and another attempt would be the same: somebody has to write or do something otherwise.
+  case unusable(String)
   /// A stored row does not read back as what was written.
   case corrupt(String)
 }

@@ -10,6 +10,22 @@ import Store
     let text: String
     /// The server's; empty where the connection was refused, or broke.
     var state = ""
+
+    /// What libpq has no state for: it says only in words why there is no connection. Whatever is not among them, such
+    /// as the words of a server in another language, may pass.
+    private static let lasting = [
+      "no password supplied", "authentication failed", "certificate verify failed", "does not match host name",
+      "does not support SSL", "no pg_hba.conf entry", "does not exist", "root certificate", "invalid ",
+      "the file of the password", "written by a newer version",
+    ]
+
+    /// Whether another attempt would be the same, for as long as nobody writes or does something otherwise.
+    var isLasting: Bool {
+      let stateClass = state.prefix(2)
+      // The connection, another transaction, resources, locks, somebody's intervention, the system.
+      if !state.isEmpty { return !["08", "40", "53", "55", "57", "58"].contains(stateClass) }
+      return Refusal.lasting.contains { text.contains($0) }
+    }
   }
 
   private static let passwordBytesMax = 4_096

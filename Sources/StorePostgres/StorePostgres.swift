@@ -72,7 +72,7 @@ package final class PostgresStore: Store {
       try Migrations.run(on: connection)
       return try connection.text("SHOW server_version")
     } catch {
-      throw .unavailable(error.text)
+      throw error.isLasting ? StoreError.unusable(error.text) : .unavailable(error.text)
     }
   }
 

@@ -22,6 +22,15 @@ struct Failure: Error {
     }
   }
 
+  /// Of a file that is being opened.
+  var openingError: StoreError {
+    switch code & 0xff {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(text)
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM: storeError
+    default: .unusable("\(text) (SQLite \(code))")
+    }
+  }
+
   /// Of one that is being made.
   var copyError: StoreCopyError {
     switch code & 0xff {

@@ -12,7 +12,7 @@ struct LockFile: ~Copyable {
   init(of file: String) throws(StoreError) {
     let path = file + ".lock"
     descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw .unavailable("\(path) cannot be opened, errno \(errno)") }
+    guard descriptor >= 0 else { throw .unusable("\(path) cannot be opened, errno \(errno)") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       _ = Glibc.close(descriptor)
       throw .unavailable("\(path) is held by another process: one store file has one owner")
@@ -24,13 +24,13 @@ struct LockFile: ~Copyable {
 
   /// Before a lock is made beside a file that is not there.
   static func requireFile(_ path: String) throws(StoreError) {
-    guard unsafe Glibc.access(path, R_OK) == 0 else { throw .unavailable("\(path) cannot be read, errno \(errno)") }
+    guard unsafe Glibc.access(path, R_OK) == 0 else { throw .unusable("\(path) cannot be read, errno \(errno)") }
   }
 
   /// The one name, without links, of a file that is there. SQLite puts the log beside it.
   static func resolve(_ path: String) throws(StoreError) -> String {
     guard let resolved = unsafe Glibc.realpath(path, nil) else {
-      throw .unavailable("\(path) cannot be found, errno \(errno)")
+      throw .unusable("\(path) cannot be found, errno \(errno)")
     }
     defer { unsafe free(resolved) }
     return unsafe String(cString: resolved)

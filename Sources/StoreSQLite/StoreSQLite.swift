@@ -34,7 +34,7 @@ package final class SQLiteStore: Store {
     do throws(Failure) {
       try LockFile.createPrivately(path)
     } catch {
-      throw error.storeError
+      throw error.openingError
     }
     let path = try LockFile.resolve(path)
     self.path = path
@@ -63,7 +63,7 @@ package final class SQLiteStore: Store {
     } catch {
       writing.close()
       reading.close()
-      throw error.storeError
+      throw error.openingError
     }
   }
 

@@ -1,7 +1,7 @@
 // latchkeyd: the program.
 //
-// Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault,
-// 64: wrong arguments, 78: a configuration that cannot be used).
+// Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault
+// or what may pass, 64: wrong arguments, 78: a configuration that cannot be used).
 // Does not own: what a setting means, or anything that runs once the server is made (Server).
 // Read next: Server/Server.swift.
 
@@ -47,7 +47,7 @@ struct LatchkeyDaemon: ParsableCommand {
       try serve(settings)
     } catch let error as ConfigurationError {
       writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
-      throw ExitCode(78)
+      throw error.isPassing ? ExitCode.failure : ExitCode(78)
     }
   }
 

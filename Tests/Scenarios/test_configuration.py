@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,21 @@ def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> No
 def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
     ended = run(folder / "nowhere.json5")
     assert ended.returncode != 0 and "nowhere.json5" in ended.stderr and len(ended.stderr.splitlines()) == 1
+
+
+def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folder: Path, simulator: Simulator) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run(written(folder, simulator, (("listen", "port"), taken.getsockname()[1])))
+    assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
+    path = written(folder, simulator)
+    away = json.loads(path.read_text())
+    away["store"] = {"postgres": {"conninfo": f"host=127.0.0.1 port={free_port()} dbname=latchkey user=latchkey"}}
+    path.write_text(json.dumps(away))
+    ended = run(path)
+    assert ended.returncode == 1 and "store.postgres.conninfo: " in ended.stderr, ended.stderr
+    away["listen"]["port"] = "https"
+    path.write_text(json.dumps(away))
+    assert run(path).returncode == 78
 
 
 def test_a_right_configuration_is_checked_without_listening_or_making_a_database(

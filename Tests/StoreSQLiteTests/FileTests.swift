@@ -24,9 +24,15 @@ import Testing
   @Test func `a second store on the same file is refused until the first is closed`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
-    #expect("\(try #require(refusal))".contains("held by another process"))
+    guard case .unavailable(let why) = refusal else { throw StoreError.corrupt("\(String(describing: refusal))") }
+    #expect(why.contains("held by another process"))
     await store.close()
     await (try SQLiteStore(path: folder.file)).close()
+  }
+
+  @Test func `a place where no file can be is refused for good`() throws {
+    let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.path + "/none/store") }
+    guard case .unusable = refusal else { throw StoreError.corrupt("\(String(describing: refusal))") }
   }
 
   @Test func `a file that is held is refused under each of its names, a link or one of its folder`() async throws {

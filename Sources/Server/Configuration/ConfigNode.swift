@@ -64,10 +64,13 @@ enum ConfigNode: Decodable {
 package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
   package var setting: String
   package var why: String
+  /// The same configuration may do later.
+  package var isPassing: Bool
 
-  package init(setting: String, why: String) {
+  package init(setting: String, why: String, isPassing: Bool = false) {
     self.setting = setting
     self.why = why
+    self.isPassing = isPassing
   }
 
   package var description: String {

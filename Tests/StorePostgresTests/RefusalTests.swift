@@ -1,0 +1,25 @@
+import Testing
+
+@testable import StorePostgres
+
+@Test(arguments: [
+  "connection to server at \"db\" (192.0.2.1), port 5432 failed: Connection refused", "timeout expired",
+  "connection to server at \"db\", port 5432 failed: FATAL:  the database system is starting up", "",
+])
+func `a database that does not answer may do so later`(text: String) {
+  #expect(!MadeConnection.Refusal(text: text).isLasting)
+}
+
+@Test(arguments: [
+  "FATAL:  password authentication failed for user \"us\"", "fe_sendauth: no password supplied",
+  "SSL error: certificate verify failed", "FATAL:  database \"latchkey\" does not exist",
+  "the store has schema 9, this program knows 3: it was written by a newer version",
+])
+func `what an operator has to mend does not pass by itself`(text: String) {
+  #expect(MadeConnection.Refusal(text: text).isLasting)
+}
+
+@Test(arguments: [("55P03", false), ("40001", false), ("57P01", false), ("53300", false), ("42501", true)])
+func `where the server says a state, it decides`(state: String, isLasting: Bool) {
+  #expect(MadeConnection.Refusal(text: "", state: state).isLasting == isLasting)
+}
