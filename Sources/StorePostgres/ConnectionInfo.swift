@@ -1,4 +1,5 @@
 import CPostgres
+import Reactor
 
 /// What an operator has written about the way to the database, as far as it has to be judged.
 package struct ConnectionInfo: Hashable, Sendable {
@@ -48,12 +49,11 @@ package struct ConnectionInfo: Hashable, Sendable {
   /// Nothing that is sent leaves this machine.
   package var isLocal: Bool {
     hosts.allSatisfy {
-      $0.hasPrefix("/") || $0.hasPrefix("@") || $0 == "localhost" || $0.hasPrefix("127.") || $0 == "::1"
+      $0.hasPrefix("/") || $0.hasPrefix("@") || $0 == "localhost" || $0 == "::1"
+        // A name may begin so, too.
+        || ($0.hasPrefix("127.") && isAddress($0))
     }
   }
-
-  /// The server's certificate is checked, and so is its name.
-  package var isVerified: Bool { sslMode == "verify-full" }
 
   /// Nobody on the way can read along, whoever the server is.
   package var isEncrypted: Bool { ["require", "verify-ca", "verify-full"].contains(sslMode ?? "") }

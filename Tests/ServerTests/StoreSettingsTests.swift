@@ -30,6 +30,7 @@ func `a way that others can read along is warned of where it was chosen`(mode: S
 
 @Test(arguments: [
   ("store.postgres.conninfo", "host=db.internal", ""), ("store.postgres.conninfo", "dbname=latchkey", ""),
+  ("store.postgres.conninfo", "host=127.db.example", ""), ("store.postgres.conninfo", "host=127.1", ""),
   ("store.postgres.conninfo", "hostaddr=192.0.2.1", ""), ("store.postgres.conninfo", "host=localhost,db2", ""),
   ("store.postgres.conninfo", "hsot=localhost", ""), ("store.postgres.conninfo", "host='localhost", ""),
   ("store.path", "host=localhost", ", path: \"latchkey.db\""),
