@@ -41,7 +41,7 @@ package final class CurlFetcher: HTTPSFetching {
   }
 
   /// Hands a mail to a relay, and returns the status of its answer: 250 where it took it, else one of 400 or more that
-  /// is about the mail. Everything else, a refused login among it, is a `FetchError`.
+  /// is about the mail. Everything else, a refused login or sender among it, is a `FetchError`.
   package func send(_ mail: MailRequest) async throws -> Int {
     try await answer(to: try Order(mail, settings.limits)).status
   }

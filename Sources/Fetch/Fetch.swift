@@ -83,6 +83,8 @@ package enum FetchError: Error, Hashable, Sendable {
   case untrusted
   /// No connection or a broken answer; the text is for the log.
   case unreachable(String)
+  /// A relay refused our login, or our address as the sender's, with this status: it says nothing about a mail.
+  case rejected(Int)
   /// Too many fetches from the provider are waiting already.
   case overloaded
   /// The provider has failed again and again, and is left alone for a while.

@@ -10,6 +10,8 @@ import Glibc
   private let mayBePrivate: Bool
   private let timeMillis: Int
   private var fieldLines: UnsafeMutablePointer<curl_slist>?
+  /// Of a mail, what libcurl says about its failure: its code alone does not tell which command was refused.
+  private let words: UnsafeMutablePointer<CChar>
   private var body: [UInt8] = []
   private var headBytes = 0
   /// Of a mail, what libcurl has taken.
@@ -25,12 +27,15 @@ import Glibc
     limits = settings.limits
     mayBePrivate = settings.privateHosts.contains(exchange.order.target.host)
     timeMillis = max(1, Int((exchange.deadline - .now) / .milliseconds(1)))
+    unsafe words = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    unsafe words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     guard configure(settings), setRequest() else { return nil }
   }
 
   deinit {
     unsafe curl_easy_cleanup(easy)
     unsafe curl_slist_free_all(fieldLines)
+    unsafe words.deallocate()
   }
 
   private func configure(_ settings: FetchSettings) -> Bool {
@@ -82,6 +87,7 @@ import Glibc
     let security = mail.security == .none ? CURLUSESSL_NONE : CURLUSESSL_ALL
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     return unsafe texts.allSatisfy { unsafe latchkey_curl_set_string(easy, $0.0, $0.1) == CURLE_OK }
+      && latchkey_curl_set_string(easy, CURLOPT_ERRORBUFFER, words) == CURLE_OK
       && latchkey_curl_set_long(easy, CURLOPT_USE_SSL, Int(security.rawValue)) == CURLE_OK
       && latchkey_curl_set_long(easy, CURLOPT_UPLOAD, 1) == CURLE_OK
       // Leaving a relay that has fallen silent must not hold the thread longer than a mail may.
@@ -160,8 +166,13 @@ import Glibc
   private func mailResult(_ code: CURLcode) -> Result<FetchedBody, FetchError> {
     if code == CURLE_OK { return .success(FetchedBody(status: 250, bytes: [])) }
     let status = unsafe latchkey_curl_status(easy)
+    guard 400..<600 ~= status else { return .failure(failure(code)) }
+    let said = unsafe String(cString: words)
+    if code == CURLE_LOGIN_DENIED || (code == CURLE_SEND_ERROR && said.hasPrefix("MAIL failed")) {
+      return .failure(.rejected(status))
+    }
     let isAboutIt = code == CURLE_SEND_ERROR || (code == CURLE_WEIRD_SERVER_REPLY && sentBytes > 0)
-    guard isAboutIt, 400..<600 ~= status else { return .failure(failure(code)) }
+    guard isAboutIt else { return .failure(failure(code)) }
     return .success(FetchedBody(status: status, bytes: []))
   }
 
@@ -195,7 +206,7 @@ import Glibc
     case .success(let answer): answer.status < 500 || exchange.order.mail != nil ? .answered : .failed
     case .failure(.timedOut): timeMillis < limits.totalTimeMillis / 2 ? .unknown : .failed
     // It did answer. What one person's token can bring about must shut nobody else out.
-    case .failure(.tooLarge), .failure(.redirected): .answered
+    case .failure(.tooLarge), .failure(.redirected), .failure(.rejected): .answered
     case .failure: .failed
     }
   }

@@ -39,6 +39,8 @@ class Relay:
     port: int = field(default_factory=free_port)
     # Answers to RCPT, one for each attempt; then mail is taken.
     answers: list[str] = field(default_factory=list)
+    # The same of MAIL, before them.
+    sender_answers: list[str] = field(default_factory=list)
     attempts: int = 0
     silent_seconds: float = 0
     mails: list[EmailMessage] = field(default_factory=list)
@@ -61,6 +63,14 @@ class Relay:
     def _login(server: SMTP, session: object, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
         good = isinstance(data, LoginPassword) and (data.login, data.password) == (USER.encode(), PASSWORD.encode())
         return AuthResult(success=good, handled=False)
+
+    async def handle_MAIL(  # noqa: N802
+            self, server: SMTP, session: object, envelope: Envelope, address: str, options: list[str]) -> str:
+        if self.sender_answers:
+            return self.sender_answers.pop(0)
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 OK"
 
     async def handle_RCPT(  # noqa: N802
             self, server: SMTP, session: object, envelope: Envelope, address: str, options: list[str]) -> str:

@@ -177,6 +177,25 @@ def test_a_relay_that_says_not_now_is_asked_again(
     relay.stop()
 
 
+def whys(server: Server) -> list[str]:
+    """Why messages were not sent, once there is a line of it."""
+    deadline = time.monotonic() + 5
+    while not (told := [line["why"] for line in server.lines() if line["message"] == "message not sent yet"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return told
+
+
+def test_a_relay_that_refuses_our_address_is_asked_again_since_that_is_not_the_recipients_fault(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder, sender_answers=["550 not for you"]).start()
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    assert whys(server) == ["smtp 550"]
+    assert relay.wait()["To"] == email
+    relay.stop()
+
+
 def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, answers=["550 no such mailbox"]).start()
@@ -251,6 +270,8 @@ def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
     told_of_a_link(connect(server), simulator)
     seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") >= 1, 10)
     assert seen(WAITING) == 1 and not relay.mails and relay.attempts == 0
+    if fault == "wrong password":
+        assert set(whys(server)) == {"smtp 535"}
     relay.stop()
 
 

@@ -46,6 +46,8 @@ package struct SMTPRoad: Road {
       return .refused("the address is none that a relay takes")
     } catch FetchError.requestTooLarge {
       return .refused("it is too large")
+    } catch FetchError.rejected(let status) {
+      return .failed("smtp \(status)")
     } catch {
       return .failed("smtp: \(error)")
     }

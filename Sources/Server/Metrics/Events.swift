@@ -118,6 +118,8 @@ enum FetchEnd: String, CaseIterable {
     case .timedOut: .timedOut
     case .untrusted: .untrusted
     case .unreachable: .unreachable
+    // Of mails alone, which are not counted here.
+    case .rejected: .failed
     case .overloaded: .overloaded
     case .circuitOpen: .circuitOpen
     case .closed: .closed
