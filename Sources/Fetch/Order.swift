@@ -60,6 +60,14 @@ struct Target: Hashable, Sendable {
   }
 }
 
+/// Which addresses can be asked for, so that a configuration can be refused before anything is.
+package enum URLRule {
+  package static func isURL(_ text: String) -> Bool { host(text) != nil }
+
+  /// In lower case; an IPv6 address without its brackets. nil: no fetch of it is ever begun.
+  package static func host(_ url: String) -> String? { (try? Target(url))?.host }
+}
+
 /// Which fields a request may bring.
 enum FieldRule {
   /// Those that frame a message or belong to a connection (RFC 9110, 7.6.1; RFC 9112, 6) are libcurl's: a second one

@@ -75,6 +75,10 @@ private let broken: [(setting: String, text: String)] = [
     "delivery.webhook.url",
     files + "delivery: { mail: 'webhook', webhook: { url: 'http://h.example', secret_env: 'S' } }"
   ),
+  ("delivery.webhook.url", files + webhook("https://")),
+  ("delivery.webhook.url", files + webhook("https://us:pw@h.example/messages")),
+  ("delivery.webhook.url", files + webhook("https://h.example/a b")),
+  ("delivery.webhook.url", files + webhook("")),
   (
     "delivery.webhook.secret_file",
     files + "delivery: { text_messages: 'webhook', webhook: { url: 'https://h.example' } }"
@@ -128,6 +132,10 @@ private let broken: [(setting: String, text: String)] = [
 ]
 
 private func google(_ text: String) -> String { "providers: [{ id: \"google.com\", client_ids: [\"a\"], \(text) }]" }
+
+private func webhook(_ url: String) -> String {
+  "delivery: { mail: 'webhook', webhook: { url: '\(url)', secret_env: 'S' } }"
+}
 
 @Test(arguments: broken)
 func `a wrong setting is refused by its name, in one line`(setting: String, text: String) {

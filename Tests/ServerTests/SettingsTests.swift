@@ -137,7 +137,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   let providers = """
     fetch: { allow_private_addresses: ALLOWED }, providers: [
       { id: "oidc.a", issuers: ["https://127.0.0.1:9444/corp"], client_ids: ["a"] },
-      { id: "oidc.b", issuers: ["https://[::1]:9444/corp"], client_ids: ["a"], jwks_url: "https://keys.example?x" },
+      { id: "oidc.b", issuers: ["https://[::1]:9444/corp"], client_ids: ["a"], jwks_url: "https://Keys.example?x" },
     ],
     """
   let open = try settings(providers.replacing("ALLOWED", with: "true")).fetchSettings

@@ -32,7 +32,7 @@ extension Settings {
     settings.limits.perProviderMax = delivery.schedule.concurrentMax
     settings.limits.requestBodyBytesMax = 512 * 1024
     if delivery.allowsPrivateAddresses {
-      let hosts = [delivery.relay.host.lowercased(), Settings.host(delivery.webhookURL)]
+      let hosts = [delivery.relay.host.lowercased(), URLRule.host(delivery.webhookURL)]
       settings.privateHosts = Set(hosts.compactMap { $0 })
     }
     return try CurlFetcher(settings, drivers: 1)

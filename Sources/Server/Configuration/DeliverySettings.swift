@@ -133,7 +133,9 @@ extension Settings {
       let next = try webhook.secret("second_secret", path, "a second one, while the first is exchanged")
       delivery.webhookSecrets = [secret, next].compactMap { $0 }
       guard delivery.uses(.webhook) else { return }
-      guard delivery.webhookURL.hasPrefix("https://") else { throw webhook.wrong("url", "it must begin with https://") }
+      guard URLRule.isURL(delivery.webhookURL) else {
+        throw webhook.wrong("url", "it must be https://… with a host, of ASCII without blanks, and without a user")
+      }
       guard secret != nil else { throw webhook.wrong("secret_file", "messages are signed: it or secret_env is needed") }
     }
   }

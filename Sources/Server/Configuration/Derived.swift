@@ -18,16 +18,8 @@ extension Settings {
     var settings = FetchSettings()
     settings.limits = limits.fetch
     settings.caFile = fetchAuthorityFile.isEmpty ? nil : fetchAuthorityFile
-    if fetchAllowsPrivateAddresses { settings.privateHosts = Set(providers.flatMap(\.urls).compactMap(Settings.host)) }
+    if fetchAllowsPrivateAddresses { settings.privateHosts = Set(providers.flatMap(\.urls).compactMap(URLRule.host)) }
     return settings
-  }
-
-  /// The host of an `https://` URL.
-  static func host(_ url: String) -> String? {
-    guard url.hasPrefix("https://") else { return nil }
-    let authority = url.dropFirst("https://".count).prefix { $0 != "/" && $0 != "?" }
-    guard authority.hasPrefix("[") else { return String(authority.prefix { $0 != ":" }) }
-    return String(authority.dropFirst().prefix { $0 != "]" })
   }
 }
 
