@@ -113,6 +113,11 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   return nil
 }
 
+/// Whether the file of a secret is open to more than its owner; false where there is none.
+package func othersMayRead(_ path: String) -> Bool { fileMode(path) & 0o044 != 0 }
+package func othersMayWrite(_ path: String) -> Bool { fileMode(path) & 0o022 != 0 }
+private func fileMode(_ path: String) -> Int32 { max(0, unsafe lk_file_mode(path)) }
+
 package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }
 
 /// Ends the process at once, without a word to anyone.

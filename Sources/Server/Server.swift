@@ -49,7 +49,7 @@ package final class Server: Sendable {
     }
     let vault = try Vault(masterKey: try MasterKey.read(settings.masterKeyFile))
     let news = StoreNews()
-    for warning in settings.warnings { log.warning(warning) }
+    for warning in settings.warnings + settings.warningsOfFiles() { log.warning(warning) }
     let opened = try OpenedStore.open(settings, observer: metrics) { news.appended() }
     store = opened.store
     log.info("store open", ["place": opened.place, opened.kind: opened.version])

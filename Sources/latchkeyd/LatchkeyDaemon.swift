@@ -41,7 +41,9 @@ struct LatchkeyDaemon: ParsableCommand {
       let settings = try Settings.read(config)
       if checkConfig {
         try settings.checkFiles()
-        for warning in settings.warnings { writeAll(Array("latchkeyd: \(config): warning: \(warning)\n".utf8), to: 2) }
+        for warning in settings.warnings + settings.warningsOfFiles() {
+          writeAll(Array("latchkeyd: \(config): warning: \(warning)\n".utf8), to: 2)
+        }
         return print("\(config): ok")
       }
       try serve(settings)

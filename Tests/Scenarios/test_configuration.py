@@ -155,9 +155,22 @@ def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_no
     path = written(folder, simulator)
     service = {"LATCHKEY_METRICS_PORT": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_SERVICE_HOST": "10.0.0.1"}
     ended = run(path, "--check-config", environment=service)
-    assert ended.returncode == 0 and ended.stderr == ""
+    assert ended.returncode == 0 and "LATCHKEY_" not in ended.stderr
     ended = run(path, "--check-config", environment={"LATCHKEY_LISTEN_PROT": "8443"})
     assert ended.returncode == 0 and "warning: LATCHKEY_LISTEN_PROT" in ended.stderr
+
+
+def test_a_master_key_that_others_can_write_is_refused_and_one_that_they_can_read_is_warned_of(
+        folder: Path, simulator: Simulator) -> None:
+    key = folder / "shared-master.key"
+    key.write_text("3c" * 32)
+    path = written(folder, simulator, (("secrets", "master_key_file"), key.name))
+    for mode, code, told in ((0o600, 0, ""), (0o640, 0, "warning: secrets.master_key_file"),
+                             (0o604, 0, "warning: secrets.master_key_file"), (0o620, 78, "secrets.master_key_file")):
+        key.chmod(mode)
+        ended = run(path, "--check-config")
+        assert ended.returncode == code and told in ended.stderr, (oct(mode), ended.stderr)
+        assert ("secrets.master_key_file" in ended.stderr) == bool(told)
 
 
 def test_the_shipped_configurations_are_right(folder: Path) -> None:

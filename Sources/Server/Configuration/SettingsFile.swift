@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Providers
 internal import Reactor
 internal import Services
 internal import TLS
@@ -18,6 +19,31 @@ extension Settings {
   private static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// Files of secrets that more than their owner may read. Those that others may write are refused.
+  package func warningsOfFiles() -> [String] {
+    secretFiles().filter { othersMayRead($0.path) }
+      .map { "\($0.setting): \($0.path) can be read by others than its owner" }
+  }
+
+  /// Of those that are used.
+  private func secretFiles() -> [(setting: String, path: String)] {
+    var files = [(setting: "secrets.master_key_file", path: masterKeyFile)]
+    func add(_ setting: String, _ source: SecretSource?) {
+      if case .file(let path)? = source { files.append((setting: setting, path: path)) }
+    }
+    if delivery.mail == .smtp { add("delivery.smtp.password_file", delivery.relayPassword) }
+    if delivery.uses(.webhook) {
+      for (name, source) in zip(["secret", "second_secret"], delivery.webhookSecrets) {
+        add("delivery.webhook.\(name)_file", source)
+      }
+    }
+    for (index, provider) in providers.enumerated() {
+      add("providers[\(index)].client_secret_file", provider.client.secretSource)
+      add("providers[\(index)].private_key_file", provider.client.privateKeySource)
+    }
+    return files
   }
 
   /// What `--check-config` looks at beyond the text: that the files are there and usable.

@@ -273,6 +273,11 @@ static inline int lk_is_exposed(int fd) {
   if (fstat(fd, &entry) < 0) return -errno;
   return (entry.st_mode & 077) != 0 || entry.st_uid != geteuid();
 }
+// The bits of who may do what with a file; negative: -errno.
+static inline int lk_file_mode(const char *path) {
+  struct stat entry;
+  return stat(path, &entry) < 0 ? -errno : (int)(entry.st_mode & 07777);
+}
 static inline int lk_sync(int fd) { return fsync(fd) < 0 ? -errno : 0; }
 static inline int lk_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
 static inline void lk_remove(const char *path) { unlink(path); }
