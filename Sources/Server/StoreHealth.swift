@@ -27,31 +27,33 @@ final class StoreHealth: Sendable {
 
   func lost(_ why: String) {
     log.error("the database cannot be reached", ["why": why])
-    let turn = turn(isGone: true)
+    let turn = state.withLock { state in
+      state.isGone = true
+      state.turns += 1
+      return state.turns
+    }
     Task.detached { [self] in
       try? await Task.sleep(nanoseconds: UInt64(graceMillis) * 1_000_000)
-      if state.withLock({ $0.isGone && $0.turns == turn }) { set(isGone: true) }
+      // Under the lock: who finds the database between the look and the word must have the last one.
+      let tell = state.withLock { state -> (@Sendable () -> Void)? in
+        guard state.isGone, state.turns == turn else { return nil }
+        health.storeIsGone(true)
+        return state.tell
+      }
+      tell?()
     }
   }
 
   func found() {
     log.info("the database can be reached again")
-    _ = turn(isGone: false)
-    set(isGone: false)
+    let tell = state.withLock { state in
+      state.isGone = false
+      state.turns += 1
+      health.storeIsGone(false)
+      return state.tell
+    }
+    tell?()
   }
 
   func leftUnswept(_ what: String, _ why: String) { log.error("the sweep failed", ["what": what, "why": why]) }
-
-  private func turn(isGone: Bool) -> Int {
-    state.withLock { state in
-      state.isGone = isGone
-      state.turns += 1
-      return state.turns
-    }
-  }
-
-  private func set(isGone: Bool) {
-    health.storeIsGone(isGone)
-    state.withLock { $0.tell }?()
-  }
 }

@@ -40,7 +40,7 @@ def test_L2_and_check_29_an_identity_of_another_account_is_in_use_and_the_handle
 
 def test_L3_another_subject_of_a_provider_that_is_linked_is_refused(web: Client, simulator: Simulator) -> None:
     made = session(web.sign_in(assertion(simulator, "oidc.corp")))
-    with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
+    with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED", field="credential"):
         web.link(made.id_token, assertion(simulator, "oidc.corp"))
 
 
@@ -48,7 +48,7 @@ def test_L4_an_identity_whose_address_is_another_accounts_is_refused(web: Client
     email = fresh_email("gmail.com")
     web.create(email)
     mine = web.create(fresh_email())
-    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE", field="credential"):
         web.link(mine.id_token, assertion(simulator, "google.com", email=email, email_verified=True))
     assert provider_ids(web.get(mine.id_token)) == {"password"}
 
@@ -82,11 +82,11 @@ def test_L8_a_password_belongs_to_the_accounts_own_address(web: Client, simulato
     email, foreign = fresh_email(), fresh_email()
     web.create(foreign)
     made = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
-    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE", field="credential.password.email"):
         web.link(made.id_token, password(foreign))
     linked = session(web.link(made.id_token, password(email)))
     assert linked.account.email_verified and provider_ids(linked.account) == {"oidc.trusted", "password"}
-    with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
+    with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED", field="credential.password"):
         web.link(linked.id_token, password(email, "another good password"))
 
 

@@ -35,6 +35,16 @@ def client(mailing: Server) -> Iterator[Client]:
 
 # Telephones.
 
+def test_a_person_with_nothing_but_a_telephone_changes_its_number(mailing: Server, client: Client) -> None:
+    old, new = fresh_number(), fresh_number()
+    made = session(client.sign_in(by_phone(mailing, client, old)))
+    linking = by_phone(mailing, client, new, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=made.id_token)
+    linked = session(client.link(made.id_token, linking))
+    assert linked.account.phone_number == new and linked.account.account_id == made.account.account_id
+    assert session(client.sign_in(by_phone(mailing, client, new))).account.account_id == made.account.account_id
+    assert session(client.sign_in(by_phone(mailing, client, old))).is_new_account, "the old number is free"
+
+
 def test_a_phone_code_signs_up_in_and_links(mailing: Server, client: Client) -> None:
     number = fresh_number()
     made = session(client.sign_in(by_phone(mailing, client, number)))

@@ -90,7 +90,7 @@ extension AccountState {
     return account.emailProved && account.email == key.subject
   }
 
-  /// Of one provider, and of telephones, an account has one at a time.
+  /// Of one provider, and of telephones, an account has one at a time; a telephone's number can be exchanged (L3).
   func holdsOther(than key: IdentityKey) -> Bool {
     switch key.providerID {
     case WaysIn.phone: account.phoneNumber.map { $0 != key.subject } ?? false

@@ -12,7 +12,7 @@ enum EnrollmentDecision {
         .unsupportedFirstFactor, hint: "Sign in with something else than a telephone, as a person with a name.")
     }
     guard account.emailProved else {
-      return Failure(.unverifiedEmail, hint: "Prove the account's address first.")
+      return Failure(.unverifiedEmail, field: "id_token", hint: "Prove the account's address first.")
     }
     return refusal(kind, phoneNumber: phoneNumber, caller.state, policy: policy)
       ?? refusal(caller, policy: policy, now: now)

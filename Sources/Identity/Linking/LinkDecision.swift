@@ -57,6 +57,15 @@ enum LinkDecision: Hashable, Sendable {
       caller, maxAgeMillis: policy.linkRecentLoginMillis, policy: policy, now: now)
   }
 
+  /// A number is no subject of a provider that a person is known by there: another one takes the place of the old, as
+  /// an address does, and wants as new a login. Refused, a person with nothing but a telephone could never change its
+  /// number.
+  private static func requireLoginToReplaceNumber(
+    _ caller: CallerSession, policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now)
+  }
+
   /// L2 to L7, for an anonymous caller as well (L9).
   private static func decide(
     _ assertion: Assertion, _ facts: LinkFacts, policy: Policy, now: Timestamp
@@ -70,13 +79,15 @@ enum LinkDecision: Hashable, Sendable {
     }
     let isMailedLink = assertion.identity.providerID == WaysIn.emailLink
     if state.holdsOther(than: assertion.identity) {
-      return .refuse(
-        Failure(.providerAlreadyLinked, hint: "Another identity of this provider is linked; unlink that one first."))
+      guard assertion.identity.providerID == WaysIn.phone, facts.heldSince == nil else {
+        return .refuse(.otherSubjectIsLinked(field: "credential"))
+      }
+      do { try requireLoginToReplaceNumber(facts.caller, policy: policy, now: now) } catch { return .refuse(error) }
     }
     if policy.oneAccountPerEmail || isMailedLink, let owner = facts.emailOwner,
       owner.account.id != state.account.id
     {
-      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
+      return .refuse(.addressOfIdentityIsTaken(field: "credential"))
     }
     if isMailedLink, let own = state.account.email, own != assertion.email {
       return .refuse(
@@ -97,10 +108,12 @@ enum LinkDecision: Hashable, Sendable {
   private static func decide(email: String, hash: String, _ facts: LinkFacts, now: Timestamp) -> LinkDecision {
     let account = facts.caller.state.account
     if account.passwordHash != nil {
-      return .refuse(Failure(.providerAlreadyLinked, hint: "The account has a password already."))
+      return .refuse(
+        Failure(.providerAlreadyLinked, field: "credential.password", hint: "The account has a password already."))
     }
     if let owner = facts.emailOwner, owner.account.id != account.id {
-      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses this address."))
+      return .refuse(
+        Failure(.emailAlreadyInUse, field: "credential.password.email", hint: "Another account uses this address."))
     }
     if let own = account.email, own != email {
       return .refuse(
@@ -110,6 +123,18 @@ enum LinkDecision: Hashable, Sendable {
     var edit = AccountEdit(facts.caller.state)
     edit.setPassword(hash: hash, email: email, now: now)
     return .link(edit)
+  }
+}
+
+extension Failure {
+  static func otherSubjectIsLinked(field: String) -> Failure {
+    Failure(
+      .providerAlreadyLinked, field: field,
+      hint: "Another identity of this provider is linked; unlink that one first.")
+  }
+
+  static func addressOfIdentityIsTaken(field: String) -> Failure {
+    Failure(.emailAlreadyInUse, field: field, hint: "Another account uses the address of this identity.")
   }
 }
 

@@ -133,6 +133,12 @@ extension Link {
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
+    if let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber {
+      // Whoever has the old number has no way in any more, and no session by it (check 82).
+      writes.append(
+        .closeSessionsOf(
+          accountID: accountID, beganWith: WaysIn.phone, except: caller.session.id, at: now, reason: "number_replaced"))
+    }
     if let row {
       writes.append(
         .completePending(

@@ -42,11 +42,10 @@ struct CompletionDecision: Sendable {
       return .open(open(owner, linking: nil))
     }
     if owner.identity(of: identity.providerID) != nil {
-      return .refuse(
-        Failure(.providerAlreadyLinked, hint: "Another identity of this provider is linked; unlink that one first."))
+      return .refuse(.otherSubjectIsLinked(field: "pending_token"))
     }
     if policy.oneAccountPerEmail, let emailOwner = facts.emailOwner, emailOwner.account.id != owner.account.id {
-      return .refuse(Failure(.emailAlreadyInUse, hint: "Another account uses the address of this identity."))
+      return .refuse(.addressOfIdentityIsTaken(field: "pending_token"))
     }
     if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))

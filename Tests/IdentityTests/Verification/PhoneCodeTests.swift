@@ -243,11 +243,42 @@ import Testing
     await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(inUse.handle)) }
   }
 
-  @Test func `L3 an account has one number`() async throws {
+  @Test func `L3 a new number takes the place of the old one, whose other sessions end and which is free`()
+    async throws
+  {
+    world.store.insert(account(phone: "+15550199") { $0.phoneNumberSetAt = beginning })
+    let (session, elsewhere) = (
+      try world.session(of: "account-y", by: .phone), try world.session(of: "account-y", by: .phone)
+    )
+    world.clock.advance(millis: 1)
+    let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
+    #expect(grant.account.account.phoneNumber == number && grant.account.account.phoneNumberSetAt == world.now)
+    let open = Set(world.store.contents.openSessions(of: "account-y").map(\.id))
+    #expect(open == [session.sessionID, grant.sessionID] && !open.contains(elsewhere.sessionID))
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+    #expect(try await world.signIn(world.phoneCode(to: "+15550199")).grant.isNewAccount)
+  }
+
+  @Test func `L3 a number is exchanged by as new a login as an address, and not by what is held`() async throws {
     world.store.insert(account(phone: "+15550199"))
     let session = try world.session(of: "account-y", by: .phone)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
     let code = try await world.phoneCode(for: .link, in: session)
-    await refused(.providerAlreadyLinked) { try await world.link(code, session) }
+    let failure = await refused(.requiresRecentLogin) { try await world.link(code, session) }
+    #expect(failure?.metadata["max_age_seconds"] == "300")
+    let held = world.hold(Assertion(identity: .phone(number)), for: "account-y")
+    await refused(.requiresRecentLogin) { try await world.link(code, session) }
+    await refused(.providerAlreadyLinked) {
+      try await world.link(.pendingToken(held), try world.session(of: "account-y", by: .phone))
+    }
+    #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
+  }
+
+  @Test func `L11 a number is exchanged behind the second factor only`() async throws {
+    world.store.insert(account(.proved(ada), password: true, phone: "+15550199", factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    _ = try await world.link(world.phoneCode(for: .link, in: session), session).required
+    #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
   }
 
   @Test func `L9 an anonymous person with a number is none any more`() async throws {
