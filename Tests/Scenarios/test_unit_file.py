@@ -1,0 +1,44 @@
+"""The unit of systemd that is shipped: what it promises fits the server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import LATCHKEYD
+
+UNIT = Path(__file__).parents[2] / "deploy/latchkeyd.service"
+
+
+def value(name: str) -> str:
+    found = re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.MULTILINE)
+    assert len(found) == 1, name
+    return found[0]
+
+
+def standard(setting: str) -> int:
+    """The default that the server names."""
+    listed = subprocess.run([LATCHKEYD, "--list-settings"], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^\s*{re.escape(setting)}\s+(?:=\s*)?(\d+)", listed, re.MULTILINE)
+    assert found, f"{setting} in {listed[:2000]}"
+    return int(found[1])
+
+
+def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_does_not_start_a_wrong_configuration_again() -> None:
+    assert int(value("TimeoutStopSec")) > standard("limits.drain_seconds")
+    assert int(value("LimitNOFILE")) >= 1.5 * standard("limits.connections_max")
+    assert value("RestartPreventExitStatus") == "78"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_understands_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text().replace("/usr/local/bin/latchkeyd", str(LATCHKEYD)))
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    # Of ten; an unconfined service has more than nine.
+    subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
+                   capture_output=True, check=True)
