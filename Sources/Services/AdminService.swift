@@ -11,8 +11,8 @@ package struct AdminService: Sendable {
 
   package var methods: [Method] {
     [
-      lookup, list, setDisabled, setCustomClaims, revokeSessions, importAccounts, exportAccounts, createCustomToken,
-      backup,
+      lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, importAccounts,
+      exportAccounts, createCustomToken, backup,
     ]
   }
 
@@ -70,6 +70,32 @@ package struct AdminService: Sendable {
       let revokeSessions = RevokeSessions(desk.environment)
       return .task {
         RevokeSessionsResponse(closed: Int32(clamping: try await revokeSessions(accountID: id, call)))
+      }
+    }
+  }
+
+  private var deleteAccount: Method {
+    .unary("/\(AdminService.name)/DeleteAccount", DeleteAccountRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let erase = EraseAccount(desk.environment)
+      return .task {
+        try await erase(accountID: id, call)
+        return DeleteAccountResponse()
+      }
+    }
+  }
+
+  private var removeSecondFactors: Method {
+    .unary(
+      "/\(AdminService.name)/RemoveSecondFactors", RemoveSecondFactorsRequest.self
+    ) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let removeSecondFactors = RemoveSecondFactors(desk.environment)
+      return .task {
+        let (state, removed) = try await removeSecondFactors(accountID: id, call)
+        return RemoveSecondFactorsResponse(account: Wire.Account(state), removed: Int32(clamping: removed))
       }
     }
   }

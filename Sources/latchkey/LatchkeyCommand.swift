@@ -41,8 +41,8 @@ struct Latchkey: ParsableCommand {
         name: "The account and the service",
         subcommands: [Update.self, Merge.self, Delete.self, Watch.self, Health.self]),
       CommandGroup(name: "For administrators", subcommands: [
-        Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, ImportCommand.self, Export.self,
-        Backup.self,
+        Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, RemoveFactors.self,
+        DeleteAccount.self, ImportCommand.self, Export.self, Backup.self,
       ]),
       CommandGroup(name: "Codes and mailed links", subcommands: [
         SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,

@@ -10,7 +10,7 @@ private func account(disabled: Bool = false, id: String = "id") -> Answer {
 
 @Test(arguments: [
   (EndSession.Way.signOut, Method.signOut, Answer.done), (.revokeAll, .revokeAll, .closed(sessions: 1)),
-  (.revokeSessions, .revokeSessions, .closed(sessions: 1)),
+  (.revokeSessions, .revokeSessions, .closed(sessions: 1)), (.deleteAccount, .deleteAccount, .done),
 ])
 func `a session that was ended must be over`(way: EndSession.Way, method: Method, ended: Answer) {
   let (calls, end) = play(EndSession(by: way), [session(isNew: true), ended, verdict(false)])

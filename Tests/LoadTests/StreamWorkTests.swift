@@ -82,6 +82,23 @@ private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Ans
     [[.exported(accounts: 1, whole: 1)], [.exported(accounts: 3, whole: 2)], [.other("the end of the stream")]])
 }
 
+@Test func `who was taken over with a second factor has none once it is removed`() {
+  let work = RemoveFactors(ImportRow(accountID: "a", email: "a@example.com", factorNumber: "+441632960961"))
+  let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
+  var account = AccountFacts(id: "a", email: "a@example.com", isAnonymous: false, providerIDs: [])
+  let removed = Answer.factorsRemoved(count: 1, of: account)
+  #expect(play(work, [imported, removed]) == ([.importAccounts, .removeSecondFactors], "done"))
+  account.factors = [FactorFacts(id: "f", kind: "phone")]
+  let refused = Answer.imported(ImportFacts(imported: 0, unchanged: 0, reasons: ["INVALID_FIELD"]))
+  expectWrong(
+    work,
+    [
+      [refused], [removed], [imported, imported], [imported, .factorsRemoved(count: 1, of: account)],
+      [imported, .factorsRemoved(count: 0, of: AccountFacts(id: "a", email: "", isAnonymous: false, providerIDs: []))],
+      [imported, .factorsRemoved(count: 1, of: AccountFacts(id: "b", email: "", isAnonymous: false, providerIDs: []))],
+    ])
+}
+
 @Test func `codes are begun with an id only where a telephone has them, and not in the past`() {
   let (mailed, texted) = (
     Answer.begun(verificationID: "", expiresAtMillis: .max), Answer.begun(verificationID: "v", expiresAtMillis: .max)

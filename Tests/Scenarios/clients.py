@@ -216,6 +216,12 @@ class Client:
     def revoke_sessions(self, account_id: str) -> int:
         return _call(self._admin.RevokeSessions, admin.RevokeSessionsRequest(account_id=account_id)).closed
 
+    def delete_account(self, account_id: str) -> None:
+        _call(self._admin.DeleteAccount, admin.DeleteAccountRequest(account_id=account_id))
+
+    def remove_factors(self, account_id: str) -> admin.RemoveSecondFactorsResponse:
+        return _call(self._admin.RemoveSecondFactors, admin.RemoveSecondFactorsRequest(account_id=account_id))
+
     def import_accounts(self, batches: Iterable[list[admin.ImportedAccount]],
                         options: admin.ImportOptions | None = None) -> list[admin.ImportAccountsResponse]:
         """One answer a batch; the options go with the first."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import outbox
 import pytest
-from clients import Client, anonymous, custom, fresh_email, password, session
+from authenticators import enrolled
+from clients import Client, anonymous, custom, factor_required, fresh_email, password, session
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import admin_service_pb2 as administration
-from processes import Server
+from processes import Server, Simulator
 
 NOT_ALLOWED = (StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")
 
@@ -63,6 +65,51 @@ def test_revoking_ends_every_session_and_the_custom_tokens_from_before(web: Clie
     assert session(web.sign_in(password(email))).account.account_id == made.account.account_id
 
 
+def test_a_deleted_account_is_over_at_once_and_its_address_is_free_again(web: Client, admin: Client) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    account_id = made.account.account_id
+    before = admin.custom_token(account_id)
+    admin.delete_account(account_id)
+    assert not web.verify(made.id_token).active
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
+        web.refresh(made.refresh_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
+        web.sign_in(password(email))
+    for token in (before, admin.custom_token(account_id)):
+        with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+            web.sign_in(custom(token))
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(account_id=account_id)
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.delete_account(account_id)
+    assert web.create(email).account.account_id != account_id
+
+
+def test_who_has_lost_every_factor_signs_in_by_the_password_alone_once_they_are_removed(
+        server: Server, web: Client, admin: Client, simulator: Simulator) -> None:
+    person = enrolled(web, simulator)
+    waiting = factor_required(web.sign_in(password(person.email)))
+    token = admin.custom_token(person.account_id)
+    answer = admin.remove_factors(person.account_id)
+    assert answer.removed == 2 and answer.account.account_id == person.account_id
+    assert not answer.account.second_factors
+    assert web.verify(person.session.id_token).inactive_reason == "TOKEN_REVOKED"
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
+        web.refresh(person.session.refresh_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CUSTOM_TOKEN"):
+        web.sign_in(custom(token))
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
+        web.finish_factor(waiting.pending_token, person.authenticator.factor_id, "123456")
+    signed = session(web.sign_in(password(person.email)))
+    assert signed.account.account_id == person.account_id
+    assert "sign_in_second_factor" not in web.claims(signed.id_token)["latchkey"]
+    assert outbox.wait_for(server, "factor_withdrawn", person.email).values == {"factor": "totp"}
+    again = admin.remove_factors(person.account_id)
+    assert again.removed == 0 and again.account.account_id == person.account_id
+    assert web.verify(signed.id_token).active, "nothing was changed"
+
+
 def test_pages_hold_every_account_once_while_others_come_and_go(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
@@ -94,7 +141,8 @@ def test_a_page_that_cannot_be_is_refused(admin: Client, page_size: int, page_to
 
 def test_what_is_not_there_is_not_found(admin: Client) -> None:
     for change in (lambda: admin.set_disabled("nobody", True), lambda: admin.set_claims("nobody", "{}"),
-                   lambda: admin.revoke_sessions("nobody")):
+                   lambda: admin.revoke_sessions("nobody"), lambda: admin.delete_account("nobody"),
+                   lambda: admin.remove_factors("nobody")):
         with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
             change()
 
@@ -109,7 +157,8 @@ def test_check_114_no_method_of_an_administrator_is_anybody_elses(
     def calls(client: Client) -> list[Callable[[], object]]:
         return [lambda: client.lookup(account_id=account_id), lambda: client.list_accounts(),
                 lambda: client.set_disabled(account_id, True), lambda: client.set_claims(account_id, "{}"),
-                lambda: client.revoke_sessions(account_id), lambda: client.custom_token(account_id),
+                lambda: client.revoke_sessions(account_id), lambda: client.delete_account(account_id),
+                lambda: client.remove_factors(account_id), lambda: client.custom_token(account_id),
                 lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True),
                 lambda: client.backup()]
 

@@ -330,6 +330,7 @@ def test_an_administrators_commands_say_what_they_did(store: Server, keeper: Cli
     assert latchkey(store, "set-claims", account_id, '{"a":1}')["account"]["custom_claims_json"] == '{"a":1}'
     session(keeper.sign_in(password(email)))
     assert latchkey(store, "revoke", account_id)["closed"] == 1
+    keeper.create(fresh_email())
     page = latchkey(store, "list", "--size", "1")
     assert len(page["accounts"]) == 1 and page["next_page_token"]
     assert latchkey(store, "export")["accounts"] >= 1

@@ -310,6 +310,22 @@ def test_an_account_is_deleted_only_when_asked_for_twice(person: Person) -> None
     assert gone["error"]["reason"] == "INVALID_LOGIN_CREDENTIALS"
 
 
+def test_an_administrator_deletes_an_account_only_when_asked_for_twice(person: Person) -> None:
+    key = {"LATCHKEY_API_KEY": KEYS["admin"]}
+    email, other = fresh_email(), fresh_email()
+    account_id = person.sign_up(email)["account"]["account_id"]
+    assert person.run("delete-account", account_id, **key).returncode == USAGE
+    done = person.json("delete-account", account_id, "--yes", **key)
+    assert done == {"outcome": "deleted", "account_id": account_id}
+    gone = person.json("delete-account", account_id, "--yes", code=REFUSED, **key)
+    assert gone["error"]["reason"] == "ACCOUNT_NOT_FOUND"
+    assert person.json("refresh", code=REFUSED)["error"]["reason"] == "INVALID_REFRESH_TOKEN"
+    assert person.sign_up(email)["is_new_account"], "the address is free again"
+    account_id = person.sign_up(other)["account"]["account_id"]
+    readable = person.run("delete-account", account_id, "--yes", **key)
+    assert readable.returncode == DONE and readable.stdout == f"Deleted: account {account_id}.\n"
+
+
 def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> None:
     assert person.json("health") == {"status": "SERVING"}
     assert person.json("health", "--service", "latchkey.v1.AuthService") == {"status": "SERVING"}

@@ -63,6 +63,8 @@ WORKLOADS = {
     "set-disabled": {"AuthService/SignIn", "AdminService/SetDisabled", "SessionService/VerifyIdToken"},
     "set-custom-claims": {"AdminService/SetCustomClaims"},
     "revoke-sessions": {"AuthService/SignIn", "AdminService/RevokeSessions", "SessionService/VerifyIdToken"},
+    "delete-account": {"AuthService/SignIn", "AdminService/DeleteAccount", "SessionService/VerifyIdToken"},
+    "remove-factors": {"AdminService/ImportAccounts", "AdminService/RemoveSecondFactors"},
     "custom-token": {"AdminService/CreateCustomToken"},
     "import-accounts": {"AdminService/ImportAccounts"},
     "export-accounts": {"AdminService/ExportAccounts"},

@@ -70,6 +70,20 @@ def test_an_administrator_reads_factors_once_whatever_the_command(person: Person
     assert found["second_factors"] == shown["second_factors"]
 
 
+def test_an_administrator_removes_every_factor_of_who_has_lost_them(person: Person, simulator: Simulator) -> None:
+    email, _, _ = enrolled(person, simulator)
+    account_id = person.json("whoami")["account"]["account_id"]
+    key = {"LATCHKEY_API_KEY": KEYS["admin"]}
+    answer = person.json("remove-factors", account_id, **key)
+    assert answer["removed"] == 2 and answer["account"]["second_factors"] == []
+    assert person.run("refresh").returncode == REFUSED, "the session is over"
+    assert person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)["outcome"] == "session"
+    readable = person.run("remove-factors", account_id, **key)
+    assert readable.returncode == DONE
+    assert readable.stdout.startswith(f"Removed 0 second factors: account {account_id}\n")
+    assert person.run("refresh").returncode == DONE, "nothing was changed"
+
+
 def test_a_recovery_code_is_read_from_a_file_and_never_remembered(person: Person, simulator: Simulator) -> None:
     email, _, codes = enrolled(person, simulator)
     ended = person.run("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)

@@ -27,7 +27,7 @@ def standard(setting: str) -> int:
     return int(found[1])
 
 
-def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_does_not_start_a_wrong_configuration_again() -> None:
+def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_wrong_configuration() -> None:
     assert int(value("TimeoutStopSec")) > standard("limits.drain_seconds")
     assert int(value("LimitNOFILE")) >= 1.5 * standard("limits.connections_max")
     assert value("RestartPreventExitStatus") == "78"

@@ -13,6 +13,7 @@ private let served = [
   "/latchkey.v1.AccountService/Delete", "/latchkey.v1.AccountService/Merge",
   "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/List", "/latchkey.v1.AdminService/SetDisabled",
   "/latchkey.v1.AdminService/SetCustomClaims", "/latchkey.v1.AdminService/RevokeSessions",
+  "/latchkey.v1.AdminService/DeleteAccount", "/latchkey.v1.AdminService/RemoveSecondFactors",
   "/latchkey.v1.AdminService/ImportAccounts", "/latchkey.v1.AdminService/ExportAccounts",
   "/latchkey.v1.AdminService/CreateCustomToken", "/latchkey.v1.AdminService/Backup",
   "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
@@ -262,4 +263,23 @@ func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is a
     try served("AdminService/RevokeSessions", world), RevokeSessionsRequest(accountID: "account-ada"),
     as: RevokeSessionsResponse.self)
   #expect(revoked.closed == 1)
+  let removed = try await answer(
+    try served("AdminService/RemoveSecondFactors", world), RemoveSecondFactorsRequest(accountID: "account-ada"),
+    as: RemoveSecondFactorsResponse.self)
+  #expect(removed.removed == 1 && removed.account?.accountID == "account-ada")
+  #expect(removed.account?.secondFactors == [])
+}
+
+@Test func `an administrator's deletion answers with nothing, and an account that is not there is not found`()
+  async throws
+{
+  var facts = Facts()
+  facts.account = ada()
+  let request = DeleteAccountRequest(accountID: "account-ada")
+  let deleted = try await answer(
+    try served("AdminService/DeleteAccount", World(facts: facts)), request, as: DeleteAccountResponse.self)
+  #expect(deleted == DeleteAccountResponse())
+  await #expect(throws: Failure.self) {
+    try await answer(try served("AdminService/DeleteAccount", World()), request, as: DeleteAccountResponse.self)
+  }
 }

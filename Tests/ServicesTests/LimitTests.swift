@@ -125,6 +125,12 @@ private let callFields: [TextField] = [
   TextField(path: admin + "RevokeSessions", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     RevokeSessionsRequest(accountID: $0)
   },
+  TextField(path: admin + "DeleteAccount", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    DeleteAccountRequest(accountID: $0)
+  },
+  TextField(path: admin + "RemoveSecondFactors", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    RemoveSecondFactorsRequest(accountID: $0)
+  },
   TextField(path: admin + "Lookup", name: "identity.provider_id", bytesMax: 72, mayBeEmpty: false) {
     LookupRequest(subject: .identity(ProviderIdentity(providerID: $0, subject: "s")))
   },

@@ -127,6 +127,10 @@ enum Samples {
   static let setCustomClaimsResponse = SetCustomClaimsResponse(account: account)
   static let revokeSessionsRequest = RevokeSessionsRequest(accountID: "account_id")
   static let revokeSessionsResponse = RevokeSessionsResponse(closed: 1)
+  static let deleteAccountRequest = DeleteAccountRequest(accountID: "account_id")
+  static let deleteAccountResponse = DeleteAccountResponse()
+  static let removeSecondFactorsRequest = RemoveSecondFactorsRequest(accountID: "account_id")
+  static let removeSecondFactorsResponse = RemoveSecondFactorsResponse(account: account, removed: 2)
   static let backupRequest = BackupRequest()
   static let backupResponse = BackupResponse(
     fileName: "file_name", sizeBytes: 2, sha256: Array("sha256".utf8), accounts: 4, eventCursor: "event_cursor",
@@ -297,8 +301,9 @@ enum Samples {
     startEnrollmentResponse, finishEnrollmentRequest, finishEnrollmentResponse, withdrawRequest, withdrawResponse,
     fieldMask, updateRequest, updateResponse, mergeKeep, mergeConflict, mergeRequest, mergeResponse,
     listRequest, listResponse, setDisabledRequest, setDisabledResponse, setCustomClaimsRequest,
-    setCustomClaimsResponse, revokeSessionsRequest, revokeSessionsResponse, importAccountsRequest, importOptions,
-    importHash, importedAccount, importedPhoneFactor, importAccountsResponse, importError, exportAccountsRequest,
-    exportAccountsResponse, exportedAccount, backupRequest, backupResponse,
+    setCustomClaimsResponse, revokeSessionsRequest, revokeSessionsResponse, deleteAccountRequest,
+    deleteAccountResponse, removeSecondFactorsRequest, removeSecondFactorsResponse, importAccountsRequest,
+    importOptions, importHash, importedAccount, importedPhoneFactor, importAccountsResponse, importError,
+    exportAccountsRequest, exportAccountsResponse, exportedAccount, backupRequest, backupResponse,
   ]
 }

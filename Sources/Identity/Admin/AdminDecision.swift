@@ -5,7 +5,7 @@ enum AdminDecision: Hashable, Sendable {
   /// It is so already: nothing is written, so that nothing is remembered either.
   case unchanged
   /// - Parameter state: after the change.
-  case change(state: AccountState, writes: [Write], note: AuditNote)
+  case change(state: AccountState, writes: [Write], notes: [AuditNote])
 
   /// Shutting an account ends its sessions, and with them what custom tokens could open again: whoever holds one from
   /// before is not let in when the account is opened again.
@@ -16,7 +16,7 @@ enum AdminDecision: Hashable, Sendable {
     if disabled { edit.cutOff(at: now, reason: "disabled") }
     return .change(
       state: edit.state, writes: edit.writes,
-      note: AuditNote(disabled ? .disabled : .enabled, accountID: state.account.id))
+      notes: [AuditNote(disabled ? .disabled : .enabled, accountID: state.account.id)])
   }
 
   /// - Parameter json: a JSON object that may stand in a token, or empty.
@@ -25,7 +25,8 @@ enum AdminDecision: Hashable, Sendable {
     var edit = AccountEdit(state)
     edit.edited.account.customClaimsJSON = json
     return .change(
-      state: edit.state, writes: edit.writes, note: AuditNote(.customClaimsChanged, accountID: state.account.id))
+      state: edit.state, writes: edit.writes,
+      notes: [AuditNote(.customClaimsChanged, accountID: state.account.id)])
   }
 
   /// Also where no session is open: custom tokens that were minted until now count no more.
@@ -34,8 +35,39 @@ enum AdminDecision: Hashable, Sendable {
     edit.cutOff(at: now, reason: "revoked")
     return .change(
       state: edit.state, writes: edit.writes,
-      note: AuditNote(.sessionsRevoked, accountID: state.account.id, details: ["closed": "\(open)"]))
+      notes: [AuditNote(.sessionsRevoked, accountID: state.account.id, details: ["closed": "\(open)"])])
   }
+
+  /// As its person's own deletion: nothing is kept but the id, which is never given again.
+  static func erase(_ state: AccountState, now: Timestamp) -> AdminDecision {
+    let account = state.account
+    let closed = ClosedAccountRecord(id: account.id, closedAt: now)
+    return .change(
+      state: state, writes: [.closeAccount(closed, version: account.version)],
+      notes: [AuditNote(.deleted, accountID: account.id, details: byAdministrator)])
+  }
+
+  /// With the recovery codes, which stood in for them. What was begun before does not go on without them: sessions,
+  /// custom tokens and calls that wait for a factor end. The way back from a change of address stays its owner's.
+  /// - Parameter notices: to the account's person.
+  static func removeSecondFactors(_ state: AccountState, notices: [Write], now: Timestamp) -> AdminDecision {
+    guard !state.factors.isEmpty else { return .unchanged }
+    let id = state.account.id
+    var edit = AccountEdit(state)
+    for factor in state.factors { edit.withdraw(factor) }
+    edit.cutOff(at: now, reason: "factors_removed")
+    edit.hanging.append(.deletePendings(accountID: id, sparing: .revertEmail))
+    let notes = state.factors.map { factor in
+      var details = byAdministrator
+      details["kind"] = factor.kind.rawValue
+      details["factor_id"] = factor.id
+      return AuditNote(.factorWithdrawn, accountID: id, details: details)
+    }
+    return .change(state: edit.state, writes: edit.writes + notices, notes: notes)
+  }
+
+  /// Of what a person can do as well.
+  private static let byAdministrator = ["by": "administrator"]
 }
 
 extension AccountEdit {
@@ -54,8 +86,8 @@ extension Environment {
       guard let state = facts.account else { return .refuse(Failure(.accountNotFound)) }
       switch decide(state, facts, now) {
       case .unchanged: return .answer((state, facts))
-      case .change(let changed, let writes, let note):
-        return .commit(Change(writes + [audit(note, call: call, now: now)]), (changed, facts))
+      case .change(let changed, let writes, let notes):
+        return .commit(Change(writes + notes.map { audit($0, call: call, now: now) }), (changed, facts))
       }
     }
   }

@@ -177,3 +177,82 @@ extension RevokeSessionsResponse: WireMessage, @unsafe Mapped {
     unsafe form.pointee.closed = closed
   }
 }
+
+package struct DeleteAccountRequest: Sendable, Equatable {
+  package var accountID: String
+
+  package init(accountID: String = "") {
+    self.accountID = accountID
+  }
+}
+
+extension DeleteAccountRequest: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__DeleteAccountRequest> { unsafe latchkey__v1__delete_account_request__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__DeleteAccountRequest>) {
+    unsafe self.init(accountID: text(form.pointee.account_id))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__DeleteAccountRequest>, _ arena: Arena) {
+    unsafe form.pointee.account_id = arena.text(accountID)
+  }
+}
+
+package struct DeleteAccountResponse: Sendable, Equatable {
+  package init() {}
+}
+
+extension DeleteAccountResponse: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__DeleteAccountResponse> { unsafe latchkey__v1__delete_account_response__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__DeleteAccountResponse>) {}
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__DeleteAccountResponse>, _ arena: Arena) {}
+}
+
+package struct RemoveSecondFactorsRequest: Sendable, Equatable {
+  package var accountID: String
+
+  package init(accountID: String = "") {
+    self.accountID = accountID
+  }
+}
+
+extension RemoveSecondFactorsRequest: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__RemoveSecondFactorsRequest> {
+    unsafe latchkey__v1__remove_second_factors_request__init
+  }
+
+  init(_ form: UnsafePointer<Latchkey__V1__RemoveSecondFactorsRequest>) {
+    unsafe self.init(accountID: text(form.pointee.account_id))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RemoveSecondFactorsRequest>, _ arena: Arena) {
+    unsafe form.pointee.account_id = arena.text(accountID)
+  }
+}
+
+package struct RemoveSecondFactorsResponse: Sendable, Equatable {
+  package var account: Account?
+  package var removed: Int32
+
+  package init(account: Account? = nil, removed: Int32 = 0) {
+    self.account = account
+    self.removed = removed
+  }
+}
+
+extension RemoveSecondFactorsResponse: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__RemoveSecondFactorsResponse> {
+    unsafe latchkey__v1__remove_second_factors_response__init
+  }
+
+  init(_ form: UnsafePointer<Latchkey__V1__RemoveSecondFactorsResponse>) {
+    unsafe self.init(account: one(form.pointee.account), removed: form.pointee.removed)
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RemoveSecondFactorsResponse>, _ arena: Arena) {
+    unsafe form.pointee.account = arena.one(account)
+    unsafe form.pointee.removed = removed
+  }
+}

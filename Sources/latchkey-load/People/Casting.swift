@@ -49,9 +49,16 @@ extension Preparation {
     case .revokeAll: return { _ in EndSession(by: .revokeAll) }
     case .revokeSessions: return { _ in EndSession(by: .revokeSessions) }
     case .setDisabled: return { _ in EndSession(by: .disable) }
+    case .deleteAccount: return { _ in EndSession(by: .deleteAccount) }
     case .watchEvents: return { _ in WatchEvents() }
     case .handshake: return { _ in Handshake(calls: true, resumes: false) }
     case .createDelete: return { CreateDelete(.fresh("\(runName)-\($0.next())")) }
+    case .removeFactors:
+      return { generator in
+        let name = "\(runName)-\(generator.next())"
+        return RemoveFactors(
+          ImportRow(accountID: "load-\(name)", email: .freshEmail(name), factorNumber: Preparation.factorNumber))
+      }
     case .importAccounts:
       return { generator in
         SingleCall.importAccounts(
@@ -66,6 +73,8 @@ extension Preparation {
 
   /// Of each message of an import.
   private static let batchRows = 20
+  /// Nobody's: nothing is ever sent to it.
+  private static let factorNumber = "+441632960961"
 
   /// Codes that are sent to nobody, and codes that nobody was sent.
   private func codeOfNobody(_ workload: WorkloadName) -> Make? {

@@ -49,6 +49,14 @@ extension Stubs {
       let request = unsafe scratch.form(latchkey__v1__revoke_sessions_request__init)
       unsafe request.pointee.account_id = scratch.text(accountID)
       unsafe latchkey__v1__admin_service__revoke_sessions(service, request, onRevokeSessions, context)
+    case .deleteAccount(let accountID):
+      let request = unsafe scratch.form(latchkey__v1__delete_account_request__init)
+      unsafe request.pointee.account_id = scratch.text(accountID)
+      unsafe latchkey__v1__admin_service__delete_account(service, request, onDeleteAccount, context)
+    case .removeSecondFactors(let accountID):
+      let request = unsafe scratch.form(latchkey__v1__remove_second_factors_request__init)
+      unsafe request.pointee.account_id = scratch.text(accountID)
+      unsafe latchkey__v1__admin_service__remove_second_factors(service, request, onRemoveFactors, context)
     case .importAccounts(let rows):
       unsafe latchkey__v1__admin_service__import_accounts(service, batch(rows), onImport, context)
     case .exportAccounts:
@@ -67,6 +75,12 @@ extension Stubs {
         unsafe account.pointee.account_id = scratch.text(row.accountID)
         unsafe account.pointee.email = scratch.text(row.email)
         unsafe account.pointee.email_verified = 1
+        if !row.factorNumber.isEmpty {
+          let factor = unsafe scratch.form(latchkey__v1__imported_phone_factor__init)
+          unsafe factor.pointee.phone_number = scratch.text(row.factorNumber)
+          unsafe account.pointee.phone_factors = scratch.list([factor])
+          unsafe account.pointee.n_phone_factors = 1
+        }
         return unsafe account
       })
     unsafe request.pointee.n_accounts = rows.count
@@ -130,6 +144,16 @@ let onSetCustomClaims: Latchkey__V1__SetCustomClaimsResponse_Closure = { message
 
 let onRevokeSessions: Latchkey__V1__RevokeSessionsResponse_Closure = { message, context in
   unsafe Reply.hear(context, message.map { unsafe .closed(sessions: Int($0.pointee.closed)) })
+}
+
+let onDeleteAccount: Latchkey__V1__DeleteAccountResponse_Closure = { message, context in
+  unsafe Reply.hear(context, message.map { _ in .done })
+}
+
+let onRemoveFactors: Latchkey__V1__RemoveSecondFactorsResponse_Closure = { message, context in
+  unsafe Reply.hear(
+    context,
+    message.map { unsafe .factorsRemoved(count: Int($0.pointee.removed), of: account($0.pointee.account)) })
 }
 
 let onCustomToken: Latchkey__V1__CreateCustomTokenResponse_Closure = { message, context in

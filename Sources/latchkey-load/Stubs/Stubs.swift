@@ -53,8 +53,8 @@ final class Stubs {
     case .sendPhoneCode, .sendEmailLink, .sendEmailVerification, .sendPasswordReset, .sendEmailChange, .checkCode,
       .confirmEmail, .resetPassword:
       unsafe sendVerification(call, by(verification), context)
-    case .lookup, .list, .setDisabled, .setCustomClaims, .revokeSessions, .createCustomToken, .importAccounts,
-      .exportAccounts:
+    case .lookup, .list, .setDisabled, .setCustomClaims, .revokeSessions, .deleteAccount, .removeSecondFactors,
+      .createCustomToken, .importAccounts, .exportAccounts:
       unsafe sendAdmin(call, by(admin), context)
     case .watchEvents: unsafe sendEvent(call, by(event), context)
     }

@@ -48,6 +48,28 @@ struct WatchEvents: Work {
   }
 }
 
+/// Takes over somebody with a telephone as the second factor, and removes it.
+struct RemoveFactors: Work {
+  private let row: ImportRow
+  private var isImported = false
+
+  init(_ row: ImportRow) { self.row = row }
+
+  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
+    switch answer {
+    case nil: return .call(.importAccounts([row]))
+    case .imported(let facts)? where !isImported:
+      guard facts.imported == 1 else { return .wrong("an account that was not taken over") }
+      isImported = true
+      return .call(.removeSecondFactors(accountID: row.accountID))
+    case .factorsRemoved(let count, let account)? where isImported:
+      guard account.id == row.accountID else { return .wrong("another account") }
+      return count == 1 && account.factors.isEmpty ? .done : .wrong("an account with what was removed")
+    case let answer?: return answer.surprise
+    }
+  }
+}
+
 extension SingleCall {
   static func setCustomClaims(_ person: Person, mark: UInt64) -> SingleCall {
     let claims = #"{"load":"\#(mark)"}"#

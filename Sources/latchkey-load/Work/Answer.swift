@@ -22,6 +22,7 @@ enum Answer: Equatable {
   case begun(verificationID: String, expiresAtMillis: Int64)
   case page(accountIDs: [String], nextToken: String)
   case customToken(String)
+  case factorsRemoved(count: Int, of: AccountFacts)
   case imported(ImportFacts)
   case exported(accounts: Int, whole: Int)
   case event(EventFacts)

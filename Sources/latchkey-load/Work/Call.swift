@@ -42,6 +42,8 @@ enum Call {
   case setDisabled(accountID: String, Bool)
   case setCustomClaims(accountID: String, json: String)
   case revokeSessions(accountID: String)
+  case deleteAccount(accountID: String)
+  case removeSecondFactors(accountID: String)
   case createCustomToken(accountID: String)
   case importAccounts([ImportRow])
   case exportAccounts
@@ -86,6 +88,8 @@ struct FlowWish: Equatable {
 struct ImportRow: Equatable {
   var accountID: String
   var email: String
+  /// Of a telephone as the second factor; empty: there is none.
+  var factorNumber = ""
 }
 
 enum Credential {

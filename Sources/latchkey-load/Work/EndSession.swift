@@ -1,6 +1,6 @@
 /// Somebody anonymous signs in, the session is ended in one of the ways there are, and is over.
 struct EndSession: Work {
-  enum Way { case signOut, revokeAll, revokeSessions, disable }
+  enum Way { case signOut, revokeAll, revokeSessions, disable, deleteAccount }
 
   private enum Stage { case signingIn, ending, asking, opening }
 
@@ -40,13 +40,14 @@ struct EndSession: Work {
     case .revokeAll: .revokeAll(idToken: idToken)
     case .revokeSessions: .revokeSessions(accountID: accountID)
     case .disable: .setDisabled(accountID: accountID, true)
+    case .deleteAccount: .deleteAccount(accountID: accountID)
     }
   }
 
   /// nil: the answer is as it must be.
   private func wrong(_ answer: Answer) -> Step? {
     switch (way, answer) {
-    case (.signOut, .done): nil
+    case (.signOut, .done), (.deleteAccount, .done): nil
     case (.revokeAll, .closed(let count)), (.revokeSessions, .closed(let count)):
       count == 1 ? nil : .wrong("\(count) sessions ended in place of one")
     case (.disable, .account(let account)):

@@ -6,7 +6,8 @@ enum Method: Int, CaseIterable {
   case startSecondFactor, finishSecondFactor, startEnrollment, finishEnrollment, withdraw
   case sendPhoneCode, sendEmailLink, sendEmailVerification, sendPasswordReset, sendEmailChange
   case checkCode, confirmEmail, resetPassword
-  case lookup, list, setDisabled, setCustomClaims, revokeSessions, createCustomToken, importAccounts, exportAccounts
+  case lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors
+  case createCustomToken, importAccounts, exportAccounts
   case watchEvents
 
   var name: String {
@@ -50,6 +51,8 @@ enum Method: Int, CaseIterable {
     case .setDisabled: "AdminService/SetDisabled"
     case .setCustomClaims: "AdminService/SetCustomClaims"
     case .revokeSessions: "AdminService/RevokeSessions"
+    case .deleteAccount: "AdminService/DeleteAccount"
+    case .removeSecondFactors: "AdminService/RemoveSecondFactors"
     case .createCustomToken: "AdminService/CreateCustomToken"
     case .importAccounts: "AdminService/ImportAccounts"
     case .exportAccounts: "AdminService/ExportAccounts"
@@ -100,6 +103,8 @@ extension Call {
     case .setDisabled: .setDisabled
     case .setCustomClaims: .setCustomClaims
     case .revokeSessions: .revokeSessions
+    case .deleteAccount: .deleteAccount
+    case .removeSecondFactors: .removeSecondFactors
     case .createCustomToken: .createCustomToken
     case .importAccounts: .importAccounts
     case .exportAccounts: .exportAccounts

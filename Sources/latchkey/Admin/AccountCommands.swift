@@ -157,6 +157,47 @@ struct Revoke: DeskCommand {
   }
 }
 
+struct DeleteAccount: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "delete-account", abstract: "Delete an account for good, without its person.")
+
+  @Argument(help: "The account's id.") var id: String
+
+  @Flag(name: .long, help: "Yes, delete it.")
+  var yes = false
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    guard yes else { throw ValidationError("An account that is deleted does not come back: add --yes.") }
+  }
+
+  func perform(_ desk: Desk) throws -> Report {
+    let _: DeleteAccountResponse = try desk.call("AdminService/DeleteAccount", DeleteAccountRequest(accountID: id))
+    return Report(["Deleted: account \(printable(id))."], [
+      JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(id)),
+    ])
+  }
+}
+
+struct RemoveFactors: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove-factors", abstract: "Remove every second factor of an account, and end its sessions.",
+    discussion: "For a person who has lost them and the recovery codes: be sure that it is the person who asks.")
+
+  @Argument(help: "The account's id.") var id: String
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: RemoveSecondFactorsResponse = try desk.call(
+      "AdminService/RemoveSecondFactors", RemoveSecondFactorsRequest(accountID: id))
+    var report = try desk.told(answer.account, "Removed \(answer.removed) second factors")
+    report.members.append(JSONMember("removed", .int(Int64(answer.removed))))
+    return report
+  }
+}
+
 struct Export: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print every account, one JSON object a line.",

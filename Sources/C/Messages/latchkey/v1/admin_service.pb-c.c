@@ -592,6 +592,186 @@ void   latchkey__v1__revoke_sessions_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__revoke_sessions_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__delete_account_request__init
+                     (Latchkey__V1__DeleteAccountRequest         *message)
+{
+  static const Latchkey__V1__DeleteAccountRequest init_value = LATCHKEY__V1__DELETE_ACCOUNT_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__delete_account_request__get_packed_size
+                     (const Latchkey__V1__DeleteAccountRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__delete_account_request__pack
+                     (const Latchkey__V1__DeleteAccountRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__delete_account_request__pack_to_buffer
+                     (const Latchkey__V1__DeleteAccountRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__DeleteAccountRequest *
+       latchkey__v1__delete_account_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__DeleteAccountRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__delete_account_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__delete_account_request__free_unpacked
+                     (Latchkey__V1__DeleteAccountRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__delete_account_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__delete_account_response__init
+                     (Latchkey__V1__DeleteAccountResponse         *message)
+{
+  static const Latchkey__V1__DeleteAccountResponse init_value = LATCHKEY__V1__DELETE_ACCOUNT_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__delete_account_response__get_packed_size
+                     (const Latchkey__V1__DeleteAccountResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__delete_account_response__pack
+                     (const Latchkey__V1__DeleteAccountResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__delete_account_response__pack_to_buffer
+                     (const Latchkey__V1__DeleteAccountResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__delete_account_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__DeleteAccountResponse *
+       latchkey__v1__delete_account_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__DeleteAccountResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__delete_account_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__delete_account_response__free_unpacked
+                     (Latchkey__V1__DeleteAccountResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__delete_account_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__remove_second_factors_request__init
+                     (Latchkey__V1__RemoveSecondFactorsRequest         *message)
+{
+  static const Latchkey__V1__RemoveSecondFactorsRequest init_value = LATCHKEY__V1__REMOVE_SECOND_FACTORS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__remove_second_factors_request__get_packed_size
+                     (const Latchkey__V1__RemoveSecondFactorsRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__remove_second_factors_request__pack
+                     (const Latchkey__V1__RemoveSecondFactorsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__remove_second_factors_request__pack_to_buffer
+                     (const Latchkey__V1__RemoveSecondFactorsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RemoveSecondFactorsRequest *
+       latchkey__v1__remove_second_factors_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RemoveSecondFactorsRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__remove_second_factors_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__remove_second_factors_request__free_unpacked
+                     (Latchkey__V1__RemoveSecondFactorsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__remove_second_factors_response__init
+                     (Latchkey__V1__RemoveSecondFactorsResponse         *message)
+{
+  static const Latchkey__V1__RemoveSecondFactorsResponse init_value = LATCHKEY__V1__REMOVE_SECOND_FACTORS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__remove_second_factors_response__get_packed_size
+                     (const Latchkey__V1__RemoveSecondFactorsResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__remove_second_factors_response__pack
+                     (const Latchkey__V1__RemoveSecondFactorsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__remove_second_factors_response__pack_to_buffer
+                     (const Latchkey__V1__RemoveSecondFactorsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RemoveSecondFactorsResponse *
+       latchkey__v1__remove_second_factors_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RemoveSecondFactorsResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__remove_second_factors_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__remove_second_factors_response__free_unpacked
+                     (Latchkey__V1__RemoveSecondFactorsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__remove_second_factors_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__import_accounts_request__init
                      (Latchkey__V1__ImportAccountsRequest         *message)
 {
@@ -1769,6 +1949,151 @@ const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_response__descrip
   (ProtobufCMessageInit) latchkey__v1__revoke_sessions_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__delete_account_request__field_descriptors[1] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__DeleteAccountRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__delete_account_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+};
+static const ProtobufCIntRange latchkey__v1__delete_account_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__delete_account_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.DeleteAccountRequest",
+  "DeleteAccountRequest",
+  "Latchkey__V1__DeleteAccountRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__DeleteAccountRequest),
+  1,
+  latchkey__v1__delete_account_request__field_descriptors,
+  latchkey__v1__delete_account_request__field_indices_by_name,
+  1,  latchkey__v1__delete_account_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__delete_account_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define latchkey__v1__delete_account_response__field_descriptors NULL
+#define latchkey__v1__delete_account_response__field_indices_by_name NULL
+#define latchkey__v1__delete_account_response__number_ranges NULL
+const ProtobufCMessageDescriptor latchkey__v1__delete_account_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.DeleteAccountResponse",
+  "DeleteAccountResponse",
+  "Latchkey__V1__DeleteAccountResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__DeleteAccountResponse),
+  0,
+  latchkey__v1__delete_account_response__field_descriptors,
+  latchkey__v1__delete_account_response__field_indices_by_name,
+  0,  latchkey__v1__delete_account_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__delete_account_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__remove_second_factors_request__field_descriptors[1] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RemoveSecondFactorsRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__remove_second_factors_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+};
+static const ProtobufCIntRange latchkey__v1__remove_second_factors_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RemoveSecondFactorsRequest",
+  "RemoveSecondFactorsRequest",
+  "Latchkey__V1__RemoveSecondFactorsRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RemoveSecondFactorsRequest),
+  1,
+  latchkey__v1__remove_second_factors_request__field_descriptors,
+  latchkey__v1__remove_second_factors_request__field_indices_by_name,
+  1,  latchkey__v1__remove_second_factors_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__remove_second_factors_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__remove_second_factors_response__field_descriptors[2] =
+{
+  {
+    "account",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RemoveSecondFactorsResponse, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "removed",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RemoveSecondFactorsResponse, removed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__remove_second_factors_response__field_indices_by_name[] = {
+  0,   /* field[0] = account */
+  1,   /* field[1] = removed */
+};
+static const ProtobufCIntRange latchkey__v1__remove_second_factors_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RemoveSecondFactorsResponse",
+  "RemoveSecondFactorsResponse",
+  "Latchkey__V1__RemoveSecondFactorsResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RemoveSecondFactorsResponse),
+  2,
+  latchkey__v1__remove_second_factors_response__field_descriptors,
+  latchkey__v1__remove_second_factors_response__field_indices_by_name,
+  1,  latchkey__v1__remove_second_factors_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__remove_second_factors_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_request__field_descriptors[2] =
 {
   {
@@ -2699,25 +3024,29 @@ const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__backup_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[9] =
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[11] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
   { "SetDisabled", &latchkey__v1__set_disabled_request__descriptor, &latchkey__v1__set_disabled_response__descriptor },
   { "SetCustomClaims", &latchkey__v1__set_custom_claims_request__descriptor, &latchkey__v1__set_custom_claims_response__descriptor },
   { "RevokeSessions", &latchkey__v1__revoke_sessions_request__descriptor, &latchkey__v1__revoke_sessions_response__descriptor },
+  { "DeleteAccount", &latchkey__v1__delete_account_request__descriptor, &latchkey__v1__delete_account_response__descriptor },
+  { "RemoveSecondFactors", &latchkey__v1__remove_second_factors_request__descriptor, &latchkey__v1__remove_second_factors_response__descriptor },
   { "ImportAccounts", &latchkey__v1__import_accounts_request__descriptor, &latchkey__v1__import_accounts_response__descriptor },
   { "ExportAccounts", &latchkey__v1__export_accounts_request__descriptor, &latchkey__v1__export_accounts_response__descriptor },
   { "CreateCustomToken", &latchkey__v1__create_custom_token_request__descriptor, &latchkey__v1__create_custom_token_response__descriptor },
   { "Backup", &latchkey__v1__backup_request__descriptor, &latchkey__v1__backup_response__descriptor },
 };
 const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
-  8,        /* Backup */
-  7,        /* CreateCustomToken */
-  6,        /* ExportAccounts */
-  5,        /* ImportAccounts */
+  10,        /* Backup */
+  9,        /* CreateCustomToken */
+  5,        /* DeleteAccount */
+  8,        /* ExportAccounts */
+  7,        /* ImportAccounts */
   1,        /* List */
   0,        /* Lookup */
+  6,        /* RemoveSecondFactors */
   4,        /* RevokeSessions */
   3,        /* SetCustomClaims */
   2         /* SetDisabled */
@@ -2729,7 +3058,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  9,
+  11,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -2773,13 +3102,29 @@ void latchkey__v1__admin_service__revoke_sessions(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__delete_account(ProtobufCService *service,
+                                                 const Latchkey__V1__DeleteAccountRequest *input,
+                                                 Latchkey__V1__DeleteAccountResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__remove_second_factors(ProtobufCService *service,
+                                                        const Latchkey__V1__RemoveSecondFactorsRequest *input,
+                                                        Latchkey__V1__RemoveSecondFactorsResponse_Closure closure,
+                                                        void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ImportAccountsRequest *input,
                                                   Latchkey__V1__ImportAccountsResponse_Closure closure,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ExportAccountsRequest *input,
@@ -2787,7 +3132,7 @@ void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       const Latchkey__V1__CreateCustomTokenRequest *input,
@@ -2795,7 +3140,7 @@ void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__backup(ProtobufCService *service,
                                          const Latchkey__V1__BackupRequest *input,
@@ -2803,7 +3148,7 @@ void latchkey__v1__admin_service__backup(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

@@ -31,6 +31,10 @@ typedef struct Latchkey__V1__SetCustomClaimsRequest Latchkey__V1__SetCustomClaim
 typedef struct Latchkey__V1__SetCustomClaimsResponse Latchkey__V1__SetCustomClaimsResponse;
 typedef struct Latchkey__V1__RevokeSessionsRequest Latchkey__V1__RevokeSessionsRequest;
 typedef struct Latchkey__V1__RevokeSessionsResponse Latchkey__V1__RevokeSessionsResponse;
+typedef struct Latchkey__V1__DeleteAccountRequest Latchkey__V1__DeleteAccountRequest;
+typedef struct Latchkey__V1__DeleteAccountResponse Latchkey__V1__DeleteAccountResponse;
+typedef struct Latchkey__V1__RemoveSecondFactorsRequest Latchkey__V1__RemoveSecondFactorsRequest;
+typedef struct Latchkey__V1__RemoveSecondFactorsResponse Latchkey__V1__RemoveSecondFactorsResponse;
 typedef struct Latchkey__V1__ImportAccountsRequest Latchkey__V1__ImportAccountsRequest;
 typedef struct Latchkey__V1__ImportOptions Latchkey__V1__ImportOptions;
 typedef struct Latchkey__V1__ImportHash Latchkey__V1__ImportHash;
@@ -226,6 +230,49 @@ struct  Latchkey__V1__RevokeSessionsResponse
 #define LATCHKEY__V1__REVOKE_SESSIONS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_sessions_response__descriptor) \
     , 0 }
+
+
+struct  Latchkey__V1__DeleteAccountRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+};
+#define LATCHKEY__V1__DELETE_ACCOUNT_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__delete_account_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__DeleteAccountResponse
+{
+  ProtobufCMessage base;
+};
+#define LATCHKEY__V1__DELETE_ACCOUNT_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__delete_account_response__descriptor) \
+     }
+
+
+struct  Latchkey__V1__RemoveSecondFactorsRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+};
+#define LATCHKEY__V1__REMOVE_SECOND_FACTORS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__remove_second_factors_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__RemoveSecondFactorsResponse
+{
+  ProtobufCMessage base;
+  Latchkey__V1__Account *account;
+  /*
+   * Of Account.second_factors, the recovery codes among them; 0: it had none, and nothing was changed.
+   */
+  int32_t removed;
+};
+#define LATCHKEY__V1__REMOVE_SECOND_FACTORS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__remove_second_factors_response__descriptor) \
+    , NULL, 0 }
 
 
 /*
@@ -698,6 +745,82 @@ Latchkey__V1__RevokeSessionsResponse *
 void   latchkey__v1__revoke_sessions_response__free_unpacked
                      (Latchkey__V1__RevokeSessionsResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__DeleteAccountRequest methods */
+void   latchkey__v1__delete_account_request__init
+                     (Latchkey__V1__DeleteAccountRequest         *message);
+size_t latchkey__v1__delete_account_request__get_packed_size
+                     (const Latchkey__V1__DeleteAccountRequest   *message);
+size_t latchkey__v1__delete_account_request__pack
+                     (const Latchkey__V1__DeleteAccountRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__delete_account_request__pack_to_buffer
+                     (const Latchkey__V1__DeleteAccountRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__DeleteAccountRequest *
+       latchkey__v1__delete_account_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__delete_account_request__free_unpacked
+                     (Latchkey__V1__DeleteAccountRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__DeleteAccountResponse methods */
+void   latchkey__v1__delete_account_response__init
+                     (Latchkey__V1__DeleteAccountResponse         *message);
+size_t latchkey__v1__delete_account_response__get_packed_size
+                     (const Latchkey__V1__DeleteAccountResponse   *message);
+size_t latchkey__v1__delete_account_response__pack
+                     (const Latchkey__V1__DeleteAccountResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__delete_account_response__pack_to_buffer
+                     (const Latchkey__V1__DeleteAccountResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__DeleteAccountResponse *
+       latchkey__v1__delete_account_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__delete_account_response__free_unpacked
+                     (Latchkey__V1__DeleteAccountResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__RemoveSecondFactorsRequest methods */
+void   latchkey__v1__remove_second_factors_request__init
+                     (Latchkey__V1__RemoveSecondFactorsRequest         *message);
+size_t latchkey__v1__remove_second_factors_request__get_packed_size
+                     (const Latchkey__V1__RemoveSecondFactorsRequest   *message);
+size_t latchkey__v1__remove_second_factors_request__pack
+                     (const Latchkey__V1__RemoveSecondFactorsRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__remove_second_factors_request__pack_to_buffer
+                     (const Latchkey__V1__RemoveSecondFactorsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RemoveSecondFactorsRequest *
+       latchkey__v1__remove_second_factors_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__remove_second_factors_request__free_unpacked
+                     (Latchkey__V1__RemoveSecondFactorsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__RemoveSecondFactorsResponse methods */
+void   latchkey__v1__remove_second_factors_response__init
+                     (Latchkey__V1__RemoveSecondFactorsResponse         *message);
+size_t latchkey__v1__remove_second_factors_response__get_packed_size
+                     (const Latchkey__V1__RemoveSecondFactorsResponse   *message);
+size_t latchkey__v1__remove_second_factors_response__pack
+                     (const Latchkey__V1__RemoveSecondFactorsResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__remove_second_factors_response__pack_to_buffer
+                     (const Latchkey__V1__RemoveSecondFactorsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RemoveSecondFactorsResponse *
+       latchkey__v1__remove_second_factors_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__remove_second_factors_response__free_unpacked
+                     (Latchkey__V1__RemoveSecondFactorsResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__ImportAccountsRequest methods */
 void   latchkey__v1__import_accounts_request__init
                      (Latchkey__V1__ImportAccountsRequest         *message);
@@ -967,6 +1090,18 @@ typedef void (*Latchkey__V1__RevokeSessionsRequest_Closure)
 typedef void (*Latchkey__V1__RevokeSessionsResponse_Closure)
                  (const Latchkey__V1__RevokeSessionsResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__DeleteAccountRequest_Closure)
+                 (const Latchkey__V1__DeleteAccountRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__DeleteAccountResponse_Closure)
+                 (const Latchkey__V1__DeleteAccountResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__RemoveSecondFactorsRequest_Closure)
+                 (const Latchkey__V1__RemoveSecondFactorsRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__RemoveSecondFactorsResponse_Closure)
+                 (const Latchkey__V1__RemoveSecondFactorsResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__ImportAccountsRequest_Closure)
                  (const Latchkey__V1__ImportAccountsRequest *message,
                   void *closure_data);
@@ -1030,6 +1165,14 @@ struct Latchkey__V1__AdminService_Service
                           const Latchkey__V1__RevokeSessionsRequest *input,
                           Latchkey__V1__RevokeSessionsResponse_Closure closure,
                           void *closure_data);
+  void (*delete_account)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__DeleteAccountRequest *input,
+                         Latchkey__V1__DeleteAccountResponse_Closure closure,
+                         void *closure_data);
+  void (*remove_second_factors)(Latchkey__V1__AdminService_Service *service,
+                                const Latchkey__V1__RemoveSecondFactorsRequest *input,
+                                Latchkey__V1__RemoveSecondFactorsResponse_Closure closure,
+                                void *closure_data);
   void (*import_accounts)(Latchkey__V1__AdminService_Service *service,
                           const Latchkey__V1__ImportAccountsRequest *input,
                           Latchkey__V1__ImportAccountsResponse_Closure closure,
@@ -1059,6 +1202,8 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## set_disabled,\
       function_prefix__ ## set_custom_claims,\
       function_prefix__ ## revoke_sessions,\
+      function_prefix__ ## delete_account,\
+      function_prefix__ ## remove_second_factors,\
       function_prefix__ ## import_accounts,\
       function_prefix__ ## export_accounts,\
       function_prefix__ ## create_custom_token,\
@@ -1083,6 +1228,14 @@ void latchkey__v1__admin_service__revoke_sessions(ProtobufCService *service,
                                                   const Latchkey__V1__RevokeSessionsRequest *input,
                                                   Latchkey__V1__RevokeSessionsResponse_Closure closure,
                                                   void *closure_data);
+void latchkey__v1__admin_service__delete_account(ProtobufCService *service,
+                                                 const Latchkey__V1__DeleteAccountRequest *input,
+                                                 Latchkey__V1__DeleteAccountResponse_Closure closure,
+                                                 void *closure_data);
+void latchkey__v1__admin_service__remove_second_factors(ProtobufCService *service,
+                                                        const Latchkey__V1__RemoveSecondFactorsRequest *input,
+                                                        Latchkey__V1__RemoveSecondFactorsResponse_Closure closure,
+                                                        void *closure_data);
 void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ImportAccountsRequest *input,
                                                   Latchkey__V1__ImportAccountsResponse_Closure closure,
@@ -1115,6 +1268,10 @@ extern const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_request_
 extern const ProtobufCMessageDescriptor latchkey__v1__set_custom_claims_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__revoke_sessions_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__delete_account_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__delete_account_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_accounts_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_options__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor;
