@@ -27,8 +27,12 @@ package func send(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> SocketSte
 /// Says that no more is sent; what the peer still sends can be read.
 package func endSending(to descriptor: Int32) { _ = lk_shutdown_write(descriptor) }
 
-/// Whether the peer's kernel has still to take something that was sent.
-package func isUnacknowledged(_ descriptor: Int32) -> Bool { lk_unacknowledged(descriptor) > 0 }
+/// Whether the peer has still to take something that was sent, and is there: its kernel answers even where its program
+/// does not read.
+package func isTaking(_ descriptor: Int32) -> Bool {
+  let unansweredMax = 3
+  return lk_unacknowledged(descriptor) > 0 && lk_unanswered(descriptor) < unansweredMax
+}
 
 private func step(_ result: Int64) -> SocketStep {
   if result > 0 { return .done(Int(result)) }

@@ -127,7 +127,9 @@ final class Connection {
     readWantsWrite = false
     var bytesLeft = worker.limits.readBytesPerTurnMax
     var readsLeft = worker.limits.readsPerTurnMax
-    // Those that were read in an earlier turn and went past its share come first.
+    // Those that were read in an earlier turn and went past its share come first. Who is refused is answered with that,
+    // and nothing else may touch the connection in this turn.
+    if !session.sink.touched.isEmpty { worker.queues.addTouched(self) }
     var callsLeft = worker.limits.newCallsPerTurnMax - process(session, callsMax: worker.limits.newCallsPerTurnMax)
     while bytesLeft > 0, readsLeft > 0, callsLeft > 0 {
       guard !leavesTooMuch(session) else {
@@ -310,7 +312,7 @@ final class Connection {
     if isBroken { return close() }
     if session.isOver || lifeIsOver(session) {
       // nghttp2 ends it as well, over what no client does.
-      endsInOrder = !life.isOpen && session.endedOver == nil
+      endsInOrder = session.endedOver == nil && (!life.isOpen || session.sink.goawayReceived)
       return close()
     }
     if isMuted {

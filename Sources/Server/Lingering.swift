@@ -39,7 +39,7 @@ extension Worker {
   /// The client has had its time to close.
   func lingered(_ ticket: Ticket) {
     guard let connection = lingering[ticket] else { return }
-    guard isUnacknowledged(connection.descriptor), nowMillis < connection.untilMillis else {
+    guard isTaking(connection.descriptor), nowMillis < connection.untilMillis else {
       return endLingering(ticket)
     }
     let delayMillis = min(limits.lingerMillis, connection.untilMillis - nowMillis)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -16,8 +18,8 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
-from raw import (ACK, CHECK, DATA, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, PING, PREFACE, WATCH, Connection, frame,
-                 message, request, settings, window_update)
+from raw import (ACK, CHECK, DATA, END_STREAM, GOAWAY, INITIAL_WINDOW_SIZE, NO_ERROR, PING, PREFACE, WATCH, Connection,
+                 frame, message, request, settings, window_update)
 from server import Server, command, free_port, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
@@ -222,6 +224,21 @@ def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining:
     assert draining.wait(5) == 0
 
 
+def test_the_last_answers_reach_a_client_that_said_goodbye_first_and_still_writes(draining: Server) -> None:
+    with Connection(draining.port, receive_buffer_bytes=1024) as connection:
+        held = hold(settled(connection), CALLS_EACH)
+        connection.write(frame(GOAWAY, 0, 0, bytes(8)),
+                         *[frame(DATA, END_STREAM, stream, message()) for stream in held])
+        time.sleep(0.3)
+        connection.write(frame(PING, 0, 0, b"too late"))
+        time.sleep(0.2)
+        statuses = {}
+        while (got := connection.read()) is not None:
+            if got.stream_id in held and "END_STREAM" in got.flags:
+                statuses[got.stream_id] = int(dict(got.fields)["grpc-status"])
+        assert statuses == dict.fromkeys(held, OK)
+
+
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 # What is asked for costs 30 bytes, and its answer some nine thousand.
 SYMBOL = b"\x22\x18latchkey.v1.AdminService"
@@ -256,7 +273,7 @@ def test_the_last_answers_reach_a_client_that_takes_them_slowly_whether_they_wai
 
 
 @pytest.mark.latchkey_only("the C core cancels what it had not begun")
-@pytest.mark.parametrize("refused, good", [(32, 20), (40, 20), (0, 100)])
+@pytest.mark.parametrize("refused, good", [(32, 20), (40, 20), (0, 100), (40, 0), (100, 0)])
 def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, refused: int, good: int) -> None:
     with Connection(draining.port, acknowledge=False) as connection:
         settled(connection)
@@ -272,6 +289,23 @@ def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, 
             if isinstance(got, frames.HeadersFrame) and "END_STREAM" in got.flags:
                 ended.add(got.stream_id)
         assert ended == set(streams)
+    assert draining.wait(5) == 0
+
+
+def take_nothing_any_more(connection: Connection) -> None:
+    """As if the machine were gone: its kernel drops what comes, and answers nothing (socket(7), SO_ATTACH_FILTER)."""
+    drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
+    program = struct.pack("HxxxxxxP", 1, ctypes.addressof(drop_all))
+    connection.socket.setsockopt(socket.SOL_SOCKET, 26, program)
+
+
+@pytest.mark.latchkey_only("the C core has a time of its own")
+def test_a_client_whose_machine_is_gone_does_not_hold_the_drain(draining: Server) -> None:
+    with Connection(draining.port) as connection:
+        settled(connection)
+        take_nothing_any_more(connection)
+        draining.signal()
+        assert draining.wait(8) == 0
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

@@ -297,6 +297,13 @@ static inline int lk_unacknowledged(int fd) {
   int bytes = 0;
   return ioctl(fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
+// How often in a row something was sent again, or room for it asked for, without any answer (tcp(7), TCP_INFO).
+static inline int lk_unanswered(int fd) {
+  struct tcp_info info = {0};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return info.tcpi_retransmits + info.tcpi_probes;
+}
 static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
 
 // libssl writes with plain write(2): without this a peer that went away would end the process.
