@@ -12,8 +12,8 @@ enum Attempt: Sendable {
   case again(StoreError)
   /// Nothing was written.
   case failed(StoreError)
-  /// The connection was lost: it may have been committed.
-  case unknown(StoreError)
+  /// The connection was lost: it may have been committed, or be within so long.
+  case unknown(StoreError, withinMillis: Int64)
 }
 
 extension PostgresStore {
@@ -40,9 +40,9 @@ extension PostgresStore {
         fate.release()
         return .failure(failure)
       case .again(let failure): error = failure
-      case .unknown(let failure):
+      case .unknown(let failure, let withinMillis):
         observer?.lostCommit()
-        guard let isCommitted = await settle(id) else { return .failure(failure) }
+        guard let isCommitted = await settle(id, withinMillis: withinMillis) else { return .failure(failure) }
         if isCommitted { return .success(.committed) }
         error = failure
       }
@@ -90,8 +90,11 @@ extension PostgresStore {
   ///
   /// A row that is met is written again as it is: a COMMIT that has written nothing waits for no standby, and the
   /// change would be called committed before the standby that it has to survive on has it.
-  func settle(_ id: ChangeID) async -> Bool? {
+  ///
+  /// - Parameter withinMillis: how long the server may still be at the change.
+  func settle(_ id: ChangeID, withinMillis: Int64 = 0) async -> Bool? {
     let begun = monotonicMillis()
+    let patienceMillis = max(options.settleMillis, withinMillis + options.slackMillis)
     repeat {
       let steps: @Sendable () -> [Step] = {
         [
@@ -106,7 +109,7 @@ extension PostgresStore {
       if case .success(let isFence) = isFence { return !isFence }
       if isClosed { return nil }
       try? await Task.sleep(nanoseconds: UInt64.random(in: 50...250) * 1_000_000)
-    } while monotonicMillis() - begun < options.settleMillis
+    } while monotonicMillis() - begun < patienceMillis
     return nil
   }
 }
@@ -144,7 +147,7 @@ private struct ChangeAttempt: Sendable {
         return writing(throttles, begins: false, begun)
       } catch {
         // Without its COMMIT it was not committed, whatever became of the connection.
-        end(judge(error, mayBeCommitted: false))
+        end(judge(error, committedWithinMillis: nil))
         return nil
       }
     }
@@ -166,18 +169,21 @@ private struct ChangeAttempt: Sendable {
         end(.ended(steps[error.step].refusal ?? .stale))
       case .failure(.refused(let error)) where error.uniqueKey != nil:
         end(.ended(error.uniqueKey.map { .conflict($0) } ?? .stale))
-      case .failure(let failure): end(judge(failure, mayBeCommitted: true))
+      case .failure(let failure):
+        end(judge(failure, committedWithinMillis: Trip.statementMillis(of: steps) ?? statementMillis))
       }
       return nil
     }
   }
 
-  private func judge(_ failure: Failure, mayBeCommitted: Bool) -> Attempt {
+  /// - Parameter committedWithinMillis: nil where it cannot be.
+  private func judge(_ failure: Failure, committedWithinMillis: Int64?) -> Attempt {
     let error = failure.storeError
+    let lost = committedWithinMillis.map { Attempt.unknown(error, withinMillis: $0) } ?? .again(error)
     return switch failure {
     case .unsent, .corrupt: .failed(error)
-    case .lost: mayBeCommitted ? .unknown(error) : .again(error)
-    case .refused(let server) where server.isUnknown: mayBeCommitted ? .unknown(error) : .again(error)
+    case .lost: lost
+    case .refused(let server) where server.isUnknown: lost
     case .refused(let server): server.isCollision || server.isOfConnection ? .again(error) : .failed(error)
     }
   }

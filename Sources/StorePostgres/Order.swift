@@ -10,7 +10,9 @@ struct Trip {
   let then: (Ending) -> Trip?
 
   /// How long its steps may take, where that is not the common time.
-  var statementMillis: Int64? {
+  var statementMillis: Int64? { Trip.statementMillis(of: steps) }
+
+  static func statementMillis(of steps: [Step]) -> Int64? {
     steps.contains { $0.statement.name == Statement.withMoreTime.name } ? Statement.moreMillis : nil
   }
 
