@@ -155,8 +155,8 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
   /// There is no room left, or none for this owner.
   package var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
 
-  /// Somebody else has the port, or all that there is of something.
-  package var isPassing: Bool { [EADDRINUSE, EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
+  /// Somebody else has the port, or all that there is of something; or the address is on its way to this machine.
+  package var isPassing: Bool { [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
 
   package var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
 }

@@ -80,16 +80,18 @@ package func monotonicNanos() -> Int64 { lk_monotonic_nanos() }
 /// For descriptors that no owner closes.
 package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
 
-/// Writes all bytes to a blocking descriptor; what it refuses is lost.
-package func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+/// Writes all bytes to a blocking descriptor; what it refuses is lost. Returns how many it took.
+@discardableResult
+package func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int {
   var start = 0
   while start < bytes.count {
     let written = unsafe bytes.withUnsafeBytes { buffer in
       unsafe lk_write(descriptor, buffer.baseAddress! + start, buffer.count - start)
     }
-    if written < 0 { return }
+    if written < 0 { break }
     start += Int(written)
   }
+  return start
 }
 
 /// The processors this process may run on.
@@ -113,9 +115,10 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   return nil
 }
 
-/// Whether the file of a secret is open to more than its owner; false where there is none.
-package func othersMayRead(_ path: String) -> Bool { fileMode(path) & 0o044 != 0 }
-package func othersMayWrite(_ path: String) -> Bool { fileMode(path) & 0o022 != 0 }
+/// Whether the file of a secret is open to everybody; false where there is none. Whom its group may hold is the
+/// operator's matter: systemd and Kubernetes give secrets to a group.
+package func anybodyMayRead(_ path: String) -> Bool { fileMode(path) & 0o004 != 0 }
+package func anybodyMayWrite(_ path: String) -> Bool { fileMode(path) & 0o002 != 0 }
 private func fileMode(_ path: String) -> Int32 { max(0, unsafe lk_file_mode(path)) }
 
 package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }

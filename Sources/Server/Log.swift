@@ -178,12 +178,16 @@ struct WaitingLines {
     if bytes.count + line.count <= bytesMax {
       bytes += line
     } else {
-      if dropped == 0 { droppedSinceMillis = nowMillis }
-      dropped += 1
-      droppedInAll += 1
+      lose(1, nowMillis: nowMillis)
     }
     defer { isAwaited = true }
     return !isAwaited
+  }
+
+  mutating func lose(_ lines: Int, nowMillis: Int64) {
+    if dropped == 0 { droppedSinceMillis = nowMillis }
+    dropped += lines
+    droppedInAll += lines
   }
 
   mutating func take() -> [UInt8] {
@@ -203,8 +207,9 @@ struct WaitingLines {
 private final class LineWriter: Sendable {
   private static let gatherMillis: UInt32 = 5
   private let waiting: Mutex<WaitingLines>
-  /// Held while lines are written: they keep their order, and who flushes waits for those that are under way.
-  private let writing = Mutex(())
+  /// Held while lines are written: they keep their order, and who flushes waits for those that are under way. Whether
+  /// the last was cut off within a line.
+  private let writing = Mutex(false)
   private let descriptor: Int32
   private let wakeups = Wakeups()
 
@@ -230,9 +235,14 @@ private final class LineWriter: Sendable {
   /// Returns when everything that was logged before is written, by whichever thread: two at once would mix their lines,
   /// and the end of the process would not wait for the other's.
   func flush() {
-    writing.withLock { _ in
-      let bytes = waiting.withLock { $0.take() }
-      writeAll(bytes, to: descriptor)
+    let lineEnd = UInt8(ascii: "\n")
+    writing.withLock { isTorn in
+      let bytes = (isTorn ? [lineEnd] : []) + waiting.withLock { $0.take() }
+      let written = writeAll(bytes, to: descriptor)
+      if written > 0 { isTorn = bytes[written - 1] != lineEnd }
+      let lost = bytes[written...].count { $0 == lineEnd }
+      // A full disk may have room again for the next.
+      if lost > 0 { waiting.withLock { $0.lose(lost, nowMillis: wallMillis()) } }
     }
   }
 }

@@ -122,7 +122,10 @@ package final class Server: Sendable {
           worker.run()
         } catch {
           log.error("a reactor cannot run", ["why": "\(error)"])
-          failures.withLock { $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)")) }
+          let isPassing = (error as? SystemError)?.isPassing ?? false
+          failures.withLock {
+            $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)", isPassing: isPassing))
+          }
           tried.signal()
         }
         if workersRunning.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }

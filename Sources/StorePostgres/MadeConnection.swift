@@ -15,16 +15,21 @@ import Store
     /// as the words of a server in another language, may pass.
     private static let lasting = [
       "no password supplied", "authentication failed", "certificate verify failed", "does not match host name",
-      "does not support SSL", "no pg_hba.conf entry", "does not exist", "root certificate", "invalid ",
+      "does not support SSL", "no pg_hba.conf entry", "does not exist", "root certificate", "invalid connection",
+      "invalid port", "invalid integer", "invalid percent", "invalid URI", "invalid ssl", "invalid target",
       "the file of the password", "written by a newer version",
     ]
+    /// What each host's words begin with, where it was reached.
+    private static let ofHost = "connection to server "
 
     /// Whether another attempt would be the same, for as long as nobody writes or does something otherwise.
     var isLasting: Bool {
       let stateClass = state.prefix(2)
       // The connection, another transaction, resources, locks, somebody's intervention, the system.
       if !state.isEmpty { return !["08", "40", "53", "55", "57", "58"].contains(stateClass) }
-      return Refusal.lasting.contains { text.contains($0) }
+      // One of several hosts that comes back is enough.
+      let hosts = text.split(separator: Refusal.ofHost)
+      return !hosts.isEmpty && hosts.allSatisfy { host in Refusal.lasting.contains { host.contains($0) } }
     }
   }
 

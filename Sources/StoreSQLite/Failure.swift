@@ -22,11 +22,11 @@ struct Failure: Error {
     }
   }
 
-  /// Of a file that is being opened.
+  /// Of a file that is being opened, and could be by us: what keeps SQLite from it is a lack of descriptors.
   var openingError: StoreError {
     switch code & 0xff {
     case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(text)
-    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM: storeError
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN: storeError
     default: .unusable("\(text) (SQLite \(code))")
     }
   }

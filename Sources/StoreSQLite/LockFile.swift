@@ -12,7 +12,7 @@ struct LockFile: ~Copyable {
   init(of file: String) throws(StoreError) {
     let path = file + ".lock"
     descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw .unusable("\(path) cannot be opened, errno \(errno)") }
+    guard descriptor >= 0 else { throw LockFile.refusal("\(path) cannot be opened") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       _ = Glibc.close(descriptor)
       throw .unavailable("\(path) is held by another process: one store file has one owner")
@@ -24,24 +24,30 @@ struct LockFile: ~Copyable {
 
   /// Before a lock is made beside a file that is not there.
   static func requireFile(_ path: String) throws(StoreError) {
-    guard unsafe Glibc.access(path, R_OK) == 0 else { throw .unusable("\(path) cannot be read, errno \(errno)") }
+    guard unsafe Glibc.access(path, R_OK) == 0 else { throw refusal("\(path) cannot be read") }
   }
 
   /// The one name, without links, of a file that is there. SQLite puts the log beside it.
   static func resolve(_ path: String) throws(StoreError) -> String {
     guard let resolved = unsafe Glibc.realpath(path, nil) else {
-      throw .unusable("\(path) cannot be found, errno \(errno)")
+      throw refusal("\(path) cannot be found")
     }
     defer { unsafe free(resolved) }
     return unsafe String(cString: resolved)
   }
 
   /// Makes the file with mode 0600 before SQLite would make it with the umask's; its WAL inherits the mode.
-  static func createPrivately(_ path: String) throws(Failure) {
+  static func createPrivately(_ path: String) throws(StoreError) {
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw Failure(code: SQLITE_CANTOPEN, text: "\(path) cannot be opened, errno \(errno)")
-    }
+    guard descriptor >= 0 else { throw refusal("\(path) cannot be opened") }
     _ = Glibc.close(descriptor)
+  }
+
+  /// What `errno` says of a name: who may, and what is there, stays as it is; a lack of descriptors or room does not.
+  private static func refusal(_ what: String) -> StoreError {
+    let code = errno
+    let text = unsafe "\(what): \(String(cString: strerror(code)))"
+    let isLasting = [EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, EROFS].contains(code)
+    return isLasting ? .unusable(text) : .unavailable(text)
   }
 }

@@ -31,11 +31,7 @@ package final class SQLiteStore: Store {
     path: String, options: Options = Options(), observer: (any StoreObserver)? = nil,
     appended: (@Sendable () -> Void)? = nil
   ) throws(StoreError) {
-    do throws(Failure) {
-      try LockFile.createPrivately(path)
-    } catch {
-      throw error.openingError
-    }
+    try LockFile.createPrivately(path)
     let path = try LockFile.resolve(path)
     self.path = path
     self.options = options

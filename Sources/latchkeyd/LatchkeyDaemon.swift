@@ -3,7 +3,7 @@
 // Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault
 // or what may pass, 64: wrong arguments, 78: a configuration that cannot be used).
 // Does not own: what a setting means, or anything that runs once the server is made (Server).
-// Read next: Server/Server.swift.
+// Read next: Served.swift, Server/Server.swift.
 
 import ArgumentParser
 import CoreMetrics
@@ -37,7 +37,7 @@ struct LatchkeyDaemon: ParsableCommand {
     }
     guard let config else { throw ValidationError("--config FILE is needed; --list-settings shows what can be in it.") }
     blockSignals()
-    do {
+    do throws(ConfigurationError) {
       let settings = try Settings.read(config)
       if checkConfig {
         try settings.checkFiles()
@@ -46,54 +46,41 @@ struct LatchkeyDaemon: ParsableCommand {
         }
         return print("\(config): ok")
       }
-      try serve(settings)
-    } catch let error as ConfigurationError {
-      writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
-      throw error.isPassing ? ExitCode.failure : ExitCode(78)
+      serve(settings, config)
+    } catch {
+      LatchkeyDaemon.complain(of: error, in: config)
+      throw ExitCode(LatchkeyDaemon.exitCode(of: error))
     }
   }
 
-  /// The main thread only waits for signals: it was alone when they were blocked, so no other thread takes them.
-  private func serve(_ settings: Settings) throws {
+  /// The main thread only waits for signals: it was alone when they were blocked, so no other thread takes them. A
+  /// start may take minutes, where a table of the database is in use, and is given up at once when it is told to.
+  private func serve(_ settings: Settings, _ config: String) -> Never {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
     let log = Log(lines)
     let metrics = MetricsRegistry(settings.limits)
     MetricsSystem.bootstrap(metrics)
-    let started = waitFor { try await Server(settings, log: log, metrics: metrics) }
-    let server: Server
-    do {
-      server = try started.get()
-    } catch let error as ConfigurationError {
-      throw error
-    } catch {
-      log.error("the server cannot start", ["why": "\(error)"])
-      lines.flush()
-      throw ExitCode.failure
-    }
-    heedSignals(server)
-    Task.detached {
-      await server.drain()
-      startThread(named: "last-lines") {
+    let served = Served(lines)
+    startThread(named: "start") {
+      switch waitFor({ try await Server(settings, log: log, metrics: metrics) }) {
+      case .success(let server): served.begin(server)
+      case .failure(let error as ConfigurationError):
+        LatchkeyDaemon.complain(of: error, in: config)
+        exitNow(LatchkeyDaemon.exitCode(of: error))
+      case .failure(let error):
+        log.error("the server cannot start", ["why": "\(error)"])
         lines.flush()
-        exitNow(0)
+        exitNow(1)
       }
-      // A pipe or terminal that nobody empties must not keep the process.
-      try? await Task.sleep(nanoseconds: 1_000_000_000)
-      exitNow(0)
     }
-    while waitForSignal() != .terminate {}
-    exitNow(1)
+    while true { served.heed(waitForSignal()) }
   }
 
-  /// Until the one that ends the server.
-  private func heedSignals(_ server: Server) {
-    while true {
-      switch waitForSignal() {
-      case .reload: server.reloadCertificate()
-      case .rotateKeys: server.rotateSigningKeys()
-      case .terminate: return
-      }
-    }
+  private static func complain(of error: ConfigurationError, in config: String) {
+    writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
   }
+
+  /// 78 (EX_CONFIG) where starting again would change nothing.
+  private static func exitCode(of error: ConfigurationError) -> Int32 { error.isPassing ? 1 : 78 }
 }

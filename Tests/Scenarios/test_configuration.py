@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -120,6 +121,14 @@ def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folde
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run(written(folder, simulator, (("listen", "port"), taken.getsockname()[1])))
     assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
+    # TEST-NET-1 (RFC 5737): an address of this machine's that has not come yet.
+    elsewhere = copy.deepcopy(json.loads(written(folder, simulator).read_text()))
+    del elsewhere["delivery"]
+    elsewhere["listen"] |= {"address": "192.0.2.1", "allow_unidentified": False}
+    path = folder / "elsewhere.json5"
+    path.write_text(json.dumps(elsewhere))
+    ended = run(path)
+    assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
     path = written(folder, simulator)
     away = json.loads(path.read_text())
     away["store"] = {"postgres": {"conninfo": f"host=127.0.0.1 port={free_port()} dbname=latchkey user=latchkey"}}
@@ -129,6 +138,21 @@ def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folde
     away["listen"]["port"] = "https"
     path.write_text(json.dumps(away))
     assert run(path).returncode == 78
+
+
+def test_a_start_that_waits_for_its_database_is_given_up_when_it_is_told_to(folder: Path, simulator: Simulator) -> None:
+    path = written(folder, simulator)
+    waiting = json.loads(path.read_text())
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        waiting["store"] = {"postgres": {"conninfo": f"host=127.0.0.1 port={port} dbname=latchkey sslmode=disable"}}
+        path.write_text(json.dumps(waiting))
+        with subprocess.Popen([LATCHKEYD, "--config", path], stderr=subprocess.PIPE) as starting:
+            connection, _ = mute.accept()
+            starting.send_signal(signal.SIGHUP)
+            starting.terminate()
+            assert starting.wait(1) == 0
+            connection.close()
 
 
 def test_a_right_configuration_is_checked_without_listening_or_making_a_database(
@@ -160,13 +184,13 @@ def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_no
     assert ended.returncode == 0 and "warning: LATCHKEY_LISTEN_PROT" in ended.stderr
 
 
-def test_a_master_key_that_others_can_write_is_refused_and_one_that_they_can_read_is_warned_of(
+def test_a_master_key_that_anybody_can_write_is_refused_and_one_that_anybody_can_read_is_warned_of(
         folder: Path, simulator: Simulator) -> None:
     key = folder / "shared-master.key"
     key.write_text("3c" * 32)
     path = written(folder, simulator, (("secrets", "master_key_file"), key.name))
-    for mode, code, told in ((0o600, 0, ""), (0o640, 0, "warning: secrets.master_key_file"),
-                             (0o604, 0, "warning: secrets.master_key_file"), (0o620, 78, "secrets.master_key_file")):
+    for mode, code, told in ((0o600, 0, ""), (0o640, 0, ""), (0o660, 0, ""),
+                             (0o604, 0, "warning: secrets.master_key_file"), (0o602, 78, "secrets.master_key_file")):
         key.chmod(mode)
         ended = run(path, "--check-config")
         assert ended.returncode == code and told in ended.stderr, (oct(mode), ended.stderr)

@@ -33,6 +33,11 @@ def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_
     assert value("RestartPreventExitStatus") == "78"
 
 
+def test_the_unit_starts_again_for_as_long_as_something_passes_and_not_over_a_wrong_configuration() -> None:
+    assert value("Restart") == "on-failure" and value("StartLimitIntervalSec") == "0"
+    assert "\nExecStartPre=" not in UNIT.read_text(), "its 78 would be no reason to stop"
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_understands_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name

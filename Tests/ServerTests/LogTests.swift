@@ -161,3 +161,34 @@ private struct NotForeseen: Error {}
   #expect(lines.compactMap { $0["count"].flatMap(Int.init) }.reduce(0, +) == 3)
   #expect(registry.exposition().contains("latchkey_log_lines_dropped_total 3\n"))
 }
+
+@Test func `lines that a full disk refuses are counted`() throws {
+  let full = unsafe Glibc.open("/dev/full", O_WRONLY)
+  defer { close(full) }
+  let lines = JSONLines(level: .info, descriptor: full)
+  for _ in 0..<3 { Log(lines).info("lost") }
+  lines.flush()
+  #expect(lines.droppedInAll >= 3)
+}
+
+@Test func `a line that is cut off is ended before the next`() throws {
+  var ends = [Int32](repeating: 0, count: 2)
+  #expect(unsafe pipe(&ends) == 0)
+  defer { for end in ends { close(end) } }
+  for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+  let lines = JSONLines(level: .info, descriptor: ends[1])
+  func taken() -> [Substring] {
+    var bytes = [UInt8](repeating: 0, count: 1 << 20)
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(ends[0], $0.baseAddress, $0.count) }
+    return String(decoding: bytes[..<max(0, count)], as: UTF8.self).split(separator: "\n")
+  }
+  // A pipe takes 64 KiB.
+  Log(lines).info(String(repeating: "x", count: 100_000))
+  lines.flush()
+  #expect(taken().count == 1 && lines.droppedInAll == 1)
+  Log(lines).info("next")
+  lines.flush()
+  let rest = taken()
+  #expect(rest.count == 2 && rest.allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}") })
+  #expect(rest.contains { $0.contains("log lines dropped") } && rest.contains { $0.contains("next") })
+}

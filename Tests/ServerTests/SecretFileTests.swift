@@ -1,4 +1,3 @@
-import Crypto
 import Glibc
 import Testing
 
@@ -12,37 +11,52 @@ private func file(_ folder: String, _ name: String) throws -> String {
   return path
 }
 
-@Test(arguments: [0o620, 0o602, 0o666] as [mode_t])
-func `the file of a secret that others can write is refused, whatever it holds`(mode: mode_t) async throws {
+/// Every file of a secret that can be named.
+private func everySecret(_ folder: String) throws -> (settings: Settings, files: [String], names: [String]) {
+  let files = try ["server.key", "database", "master.key", "webhook", "client"].map { try file(folder, $0) }
+  let settings = try parsed(
+    """
+    tls: { certificate_file: 'server.pem', key_file: '\(files[0])' },
+    secrets: { master_key_file: '\(files[2])' },
+    store: { postgres: { conninfo: 'host=/run', password_file: '\(files[1])' } },
+    delivery: {
+      mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(files[3])' },
+      smtp: { password_file: '\(files[4])' },
+    },
+    providers: [{ id: 'google.com', client_ids: ['a'], client_secret_file: '\(files[4])' }],
+    """)
+  return (
+    settings, files,
+    [
+      "tls.key_file", "store.postgres.password_file", "secrets.master_key_file", "delivery.webhook.secret_file",
+      "providers[0].client_secret_file",
+    ]
+  )
+}
+
+@Test func `the file of a secret that anybody can write is refused, whatever it holds`() async throws {
   try await withFolder { folder in
-    let (master, webhook) = (try file(folder, "master.key"), try file(folder, "webhook.secret"))
-    let settings = try settings(
-      "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(webhook)' } }")
-    #expect(try MasterKey.read(master).count == 32)
-    #expect(try settings.deliverySecrets().webhook.count == 1)
-    for path in [master, webhook] { unsafe chmod(path, mode) }
-    #expect(refusal { try MasterKey.read(master) }?.setting == "secrets.master_key_file")
-    #expect(refusal { try settings.deliverySecrets() }?.setting == "delivery.webhook.secret_file")
+    let (settings, files, names) = try everySecret(folder)
+    #expect(refusal { try settings.checkFiles() }?.why.contains("written by anybody") == false)
+    for (path, name) in zip(files, names) {
+      for mode in [0o602, 0o666] as [mode_t] {
+        unsafe chmod(path, mode)
+        let refused = refusal { try settings.checkFiles() }
+        #expect(refused?.setting == name && refused?.why == "\(path) can be written by anybody")
+      }
+      // As a group of Kubernetes has it on a volume that can be written.
+      unsafe chmod(path, 0o660)
+      #expect(refusal { try settings.checkFiles() }?.why.contains("written by anybody") == false)
+    }
   }
 }
 
-@Test func `the file of a secret that others can read is warned of, where it is used`() async throws {
+@Test func `the file of a secret that anybody can read is warned of, where it is used`() async throws {
   try await withFolder { folder in
-    let files = try ["master.key", "webhook.secret", "client.secret"].map { try file(folder, $0) }
-    let settings = try settings(
-      """
-      secrets: { master_key_file: '\(files[0])' },
-      delivery: {
-        mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(files[1])' },
-        smtp: { password_file: '\(files[2])' },
-      },
-      providers: [{ id: 'google.com', client_ids: ['a'], client_secret_file: '\(files[2])' }],
-      """)
-    #expect(settings.warningsOfFiles() == [])
+    let (settings, files, names) = try everySecret(folder)
     for path in files { unsafe chmod(path, 0o640) }
-    #expect(
-      settings.warningsOfFiles().map { $0.prefix { $0 != ":" } } == [
-        "secrets.master_key_file", "delivery.webhook.secret_file", "providers[0].client_secret_file",
-      ])
+    #expect(settings.warningsOfFiles() == [])
+    for path in files { unsafe chmod(path, 0o644) }
+    #expect(settings.warningsOfFiles().map { $0.prefix { $0 != ":" } }.sorted() == names.map { $0[...] }.sorted())
   }
 }

@@ -5,6 +5,10 @@ import Testing
 @Test(arguments: [
   "connection to server at \"db\" (192.0.2.1), port 5432 failed: Connection refused", "timeout expired",
   "connection to server at \"db\", port 5432 failed: FATAL:  the database system is starting up", "",
+  "connection to server at \"a\" failed: Connection refused connection to server at \"b\" failed: "
+    + "FATAL:  no pg_hba.conf entry for host", "received invalid response to SSL negotiation: H",
+  "could not translate host name \"a\" to address: Name or service not known connection to server at \"b\" failed: "
+    + "FATAL:  no pg_hba.conf entry for host",
 ])
 func `a database that does not answer may do so later`(text: String) {
   #expect(!MadeConnection.Refusal(text: text).isLasting)
@@ -13,6 +17,9 @@ func `a database that does not answer may do so later`(text: String) {
 @Test(arguments: [
   "FATAL:  password authentication failed for user \"us\"", "fe_sendauth: no password supplied",
   "SSL error: certificate verify failed", "FATAL:  database \"latchkey\" does not exist",
+  "connection to server at \"a\" failed: FATAL:  database \"l\" does not exist connection to server at \"b\" failed: "
+    + "FATAL:  no pg_hba.conf entry for host",
+  "invalid sslmode value: \"on\"", "invalid connection option \"hots\"", "invalid port number: \"x\"",
   "the store has schema 9, this program knows 3: it was written by a newer version",
 ])
 func `what an operator has to mend does not pass by itself`(text: String) {

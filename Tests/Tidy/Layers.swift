@@ -18,7 +18,7 @@ enum Layers {
   static let all = [
     Layer(
       module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
-      others: ["ArgumentParser", "CoreMetrics"]),
+      others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
       ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),

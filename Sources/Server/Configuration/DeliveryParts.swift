@@ -94,9 +94,6 @@ extension SecretSource {
     case .file(let path):
       place = "\(setting)_file"
       found = readFile(path, bytesMax: SecretSource.bytesMax)
-      guard !othersMayWrite(path) else {
-        throw ConfigurationError(setting: place, why: "\(path) can be written by others than its owner")
-      }
     case .environment(let name):
       place = "\(setting)_env"
       found = environment[name].map { Array($0.utf8) }

@@ -70,7 +70,6 @@ extension ProviderSettings {
       return Array(value.utf8)
     case .file(let path):
       guard let bytes = readFile(path, bytesMax: bytesMax) else { throw wrong("names \(path), which cannot be read") }
-      guard !othersMayWrite(path) else { throw wrong("names \(path), which others than its owner can write") }
       return bytes
     }
   }

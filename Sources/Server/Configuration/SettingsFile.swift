@@ -21,10 +21,9 @@ extension Settings {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Files of secrets that more than their owner may read. Those that others may write are refused.
+  /// Files of secrets that everybody on the machine may read. Those that everybody may write are refused.
   package func warningsOfFiles() -> [String] {
-    secretFiles().filter { othersMayRead($0.path) }
-      .map { "\($0.setting): \($0.path) can be read by others than its owner" }
+    secretFiles().filter { anybodyMayRead($0.path) }.map { "\($0.setting): \($0.path) can be read by anybody" }
   }
 
   /// Of those that are used.
@@ -32,6 +31,10 @@ extension Settings {
     var files = [(setting: "secrets.master_key_file", path: masterKeyFile)]
     func add(_ setting: String, _ source: SecretSource?) {
       if case .file(let path)? = source { files.append((setting: setting, path: path)) }
+    }
+    add("tls.key_file", .file(tls.keyFile))
+    if postgres.isUsed, !postgres.passwordFile.isEmpty {
+      add("store.postgres.password_file", .file(postgres.passwordFile))
     }
     if delivery.mail == .smtp { add("delivery.smtp.password_file", delivery.relayPassword) }
     if delivery.uses(.webhook) {
@@ -48,6 +51,9 @@ extension Settings {
 
   /// What `--check-config` looks at beyond the text: that the files are there and usable.
   package func checkFiles() throws(ConfigurationError) {
+    if let open = secretFiles().first(where: { anybodyMayWrite($0.path) }) {
+      throw ConfigurationError(setting: open.setting, why: "\(open.path) can be written by anybody")
+    }
     do {
       _ = try CurrentContext(tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     } catch {

@@ -114,9 +114,6 @@ package enum MasterKey {
     guard let bytes = readFile(path, bytesMax: 4_096) else {
       throw ConfigurationError(setting: setting, why: "\(path) cannot be read")
     }
-    guard !othersMayWrite(path) else {
-      throw ConfigurationError(setting: setting, why: "\(path) can be written by others than its owner")
-    }
     guard let key = key(in: bytes) else {
       throw ConfigurationError(setting: setting, why: "\(path) must hold 64 hex digits and nothing else")
     }

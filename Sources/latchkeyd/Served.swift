@@ -1,0 +1,75 @@
+import Reactor
+import Server
+import Synchronization
+
+/// The one server of the process, from before it is made, and what signals do to it.
+final class Served: Sendable {
+  private enum State {
+    /// With what was asked for meanwhile.
+    case starting([ServerSignal])
+    case serving(Server)
+    case draining
+  }
+
+  private let lines: JSONLines
+  private let state = Mutex(State.starting([]))
+
+  init(_ lines: JSONLines) { self.lines = lines }
+
+  func begin(_ server: Server) {
+    let waiting = state.withLock { state -> [ServerSignal] in
+      guard case .starting(let waiting) = state else { return [] }
+      state = .serving(server)
+      return waiting
+    }
+    for signal in waiting { Served.heed(signal, server) }
+  }
+
+  /// SIGTERM lets calls in flight finish; a second one ends at once, and so does one before there are any.
+  func heed(_ signal: ServerSignal) {
+    enum Step {
+      case wait, pass(Server), drain(Server), end(Int32)
+    }
+    let step = state.withLock { state -> Step in
+      switch (state, signal) {
+      case (.starting, .terminate): return .end(0)
+      case (.starting(let waiting), _):
+        state = .starting(waiting + [signal])
+        return .wait
+      case (.serving(let server), .terminate):
+        state = .draining
+        return .drain(server)
+      case (.serving(let server), _): return .pass(server)
+      case (.draining, .terminate): return .end(1)
+      case (.draining, _): return .wait
+      }
+    }
+    switch step {
+    case .wait: break
+    case .pass(let server): Served.heed(signal, server)
+    case .drain(let server): drain(server)
+    case .end(let code): exitNow(code)
+    }
+  }
+
+  private static func heed(_ signal: ServerSignal, _ server: Server) {
+    switch signal {
+    case .reload: server.reloadCertificate()
+    case .rotateKeys: server.rotateSigningKeys()
+    case .terminate: break
+    }
+  }
+
+  private func drain(_ server: Server) {
+    Task.detached { [lines] in
+      await server.drain()
+      startThread(named: "last-lines") {
+        lines.flush()
+        exitNow(0)
+      }
+      // A pipe or terminal that nobody empties must not keep the process.
+      try? await Task.sleep(nanoseconds: 1_000_000_000)
+      exitNow(0)
+    }
+  }
+}
