@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -191,6 +192,14 @@ class Server:
     def stop(self) -> None:
         if self.process is not None:
             end(self.process)
+
+
+def standard(setting: str) -> int:
+    """The default that the server names."""
+    listed = subprocess.run([LATCHKEYD, "--list-settings"], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^{re.escape(setting)} = (\d+)$", listed, re.MULTILINE)
+    assert found, f"{setting} in {listed[:2000]}"
+    return int(found[1])
 
 
 def write(server: Server) -> Path:

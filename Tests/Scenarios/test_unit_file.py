@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import LATCHKEYD
+from processes import LATCHKEYD, standard
 
 UNIT = Path(__file__).parents[2] / "deploy/latchkeyd.service"
 
@@ -17,14 +17,6 @@ def value(name: str) -> str:
     found = re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.MULTILINE)
     assert len(found) == 1, name
     return found[0]
-
-
-def standard(setting: str) -> int:
-    """The default that the server names."""
-    listed = subprocess.run([LATCHKEYD, "--list-settings"], capture_output=True, text=True, check=True).stdout
-    found = re.search(rf"^\s*{re.escape(setting)}\s+(?:=\s*)?(\d+)", listed, re.MULTILINE)
-    assert found, f"{setting} in {listed[:2000]}"
-    return int(found[1])
 
 
 def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_wrong_configuration() -> None:
