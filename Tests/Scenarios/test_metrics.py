@@ -268,14 +268,6 @@ def test_every_metric_is_described_in_the_text_and_in_the_readme_and_nothing_els
         assert (kind == "counter") == name.endswith("_total")
 
 
-def test_alerts_and_labels_that_the_readme_names_exist(endpoint: Server) -> None:
-    text, seen = README.read_text(), Scrape.of(endpoint)
-    named = set(re.findall(r"\b((?:latchkey|process)_[a-z_]+)\b", "".join(re.findall(r"\n    expr: .*", text))))
-    assert named and named <= {name for name, _ in seen.samples}
-    labels = re.findall(r'\b((?:limit|result|queue|outcome)="\w+")', text)
-    assert labels and all(label in seen.text for label in labels)
-
-
 def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
     seen, process = Scrape.of(endpoint), endpoint.process
     assert process is not None

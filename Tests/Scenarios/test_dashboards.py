@@ -1,0 +1,129 @@
+"""The dashboard of Grafana and the alerts of Prometheus that are shipped: no expression names what no server tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+from metrics import ON_A_FREE_PORT, Scrape
+from processes import Server, Simulator
+from stubs import ROOT
+
+DASHBOARD = json.loads((ROOT / "deploy/dashboards/latchkey.json").read_text())
+ALERTS: list[Any] = [rule for group in yaml.safe_load((ROOT / "deploy/dashboards/alerts.yaml").read_text())["groups"]
+                     for rule in group["rules"]]
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+SELECTOR = re.compile(r"\b((?:latchkey|process)_[a-z_]+)(?:\{([^}]*)\})?")
+# Prometheus attaches them to what it reads.
+ATTACHED = {"job", "instance"}
+
+
+@dataclass
+class Told:
+    """What a server tells: names with their labels, and the values that each label has."""
+
+    labels: dict[str, set[str]]
+    values: dict[str, set[str]]
+    kinds: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
+    server = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store={"backup_folder": "drawn-copies"})
+    seen = Scrape.of(server)
+    # A call has some status only once it has ended with it, and a server has one kind of store.
+    found = Told({}, {"code": {code.name for code in grpc.StatusCode}}, seen.kinds())
+    for name, pairs in seen.samples:
+        found.labels.setdefault(name, set()).update(dict(pairs))
+        for label, value in pairs:
+            found.values.setdefault(label, set()).add(value)
+    found.labels["latchkey_build_info"] |= {"sqlite", "postgres"}
+    yield found
+    server.stop()
+
+
+def unknown(expression: str, used: set[str], told: Told) -> list[str]:
+    """What of an expression, and of the labels that its text uses, no server tells."""
+    wrong, known = [], set(ATTACHED)
+    for name, selected in SELECTOR.findall(expression):
+        labels = told.labels.get(name)
+        if labels is None:
+            wrong.append(name)
+            continue
+        known |= labels
+        for label, operator, value in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', selected):
+            if label in ATTACHED:
+                continue
+            alternatives = value.split("|") if "~" in operator else [re.escape(value)]
+            wrong += [f"{name}.{label}: {each}" for each in alternatives if label not in labels
+                      or not any(re.fullmatch(each, there) for there in told.values[label])]
+    grouped = [label.strip() for listed in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
+               for label in listed.split(",")]
+    if " by (" in expression:
+        known &= {*grouped, "le"}
+    return wrong + [label for label in (*grouped, *used) if label not in known]
+
+
+def names(expressions: list[str], told: Told) -> set[str]:
+    """The metrics in them, a histogram by its own name."""
+    found = {name for expression in expressions for name, _ in SELECTOR.findall(expression)}
+    return {name if name in told.kinds else re.sub(r"_(bucket|sum|count)$", "", name) for name in found}
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: str(panel["title"]))
+def test_a_panel_shows_what_a_server_tells(panel: Any, told: Told) -> None:
+    for target in panel["targets"]:
+        used = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+        assert unknown(target["expr"], used, told) == []
+        assert are_paired(target["expr"])
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: str(rule["alert"]))
+def test_an_alert_asks_for_what_a_server_tells_and_says_what_to_do(rule: Any, told: Told) -> None:
+    summary, advice = rule["annotations"]["summary"], rule["annotations"]["description"]
+    assert unknown(rule["expr"], set(re.findall(r"\$labels\.(\w+)", summary + advice)), told) == []
+    assert are_paired(rule["expr"])
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert advice.endswith((".", ".)")) and names([summary + advice], told) <= told.kinds.keys()
+    assert set(re.findall(r"\bLatchkey[A-Z]\w+", advice)) <= {each["alert"] for each in ALERTS}
+
+
+def are_paired(expression: str) -> bool:
+    closing, waiting = {")": "(", "]": "[", "}": "{"}, []
+    for character in re.sub(r'"[^"]*"', "", expression):
+        if character in closing.values():
+            waiting.append(character)
+        elif character in closing and (not waiting or waiting.pop() != closing[character]):
+            return False
+    return not waiting
+
+
+def test_every_metric_is_on_the_dashboard(told: Told) -> None:
+    assert names([target["expr"] for panel in PANELS for target in panel["targets"]], told) == told.kinds.keys()
+
+
+def test_the_dashboard_asks_the_chosen_source_for_the_chosen_job_and_no_panel_is_in_anothers_place() -> None:
+    variables = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
+    assert variables.keys() == {"datasource", "job"}
+    asked = re.fullmatch(r"label_values\((\w+), job\)", variables["job"]["query"]["query"])
+    assert asked and asked[1] == "latchkey_build_info"
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}
+        assert place["x"] + place["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
+    for panel in PANELS:
+        assert panel["datasource"]["uid"] == "${datasource}"
+        for target in panel["targets"]:
+            assert all('job="$job"' in selected for _, selected in SELECTOR.findall(target["expr"])), panel["title"]
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
