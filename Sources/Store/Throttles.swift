@@ -5,18 +5,20 @@
 package enum ThrottleKind: String, Sendable, CaseIterable {
   case passwordFailuresPerAccount = "password_failures_per_account"
   /// Of a device that the account's person has signed in on, instead of the account's count: whoever blocks the
-  /// password for strangers does not block it there (check 105). So do `codeFailuresPerDevice` and `sendsPerDevice`.
+  /// password for strangers does not block it there (check 105).
   case passwordFailuresPerDevice = "password_failures_per_device"
   case passwordFailuresPerNetwork = "password_failures_per_network"
   case passwordFailuresPerCaller = "password_failures_per_caller"
   case codeFailuresPerAccount = "code_failures_per_account"
-  case codeFailuresPerDevice = "code_failures_per_device"
+  /// Of all such devices together, as `sendsOnKnownDevices`: by a count for each, a person who signs in on ever more of
+  /// them would have its number sent as many messages as it likes, and would never run out of tries.
+  case codeFailuresOnKnownDevices = "code_failures_on_known_devices"
   case codeFailuresPerNetwork = "code_failures_per_network"
   case codeFailuresPerCaller = "code_failures_per_caller"
   case signUpsPerNetwork = "sign_ups_per_network"
   case signUpsPerCaller = "sign_ups_per_caller"
   case sendsPerRecipient = "sends_per_recipient"
-  case sendsPerDevice = "sends_per_device"
+  case sendsOnKnownDevices = "sends_on_known_devices"
   case sendsPerNetwork = "sends_per_network"
   case sendsPerCaller = "sends_per_caller"
 }

@@ -125,7 +125,7 @@ private let numbers: [NumberSetting] = [
   number("throttles.password_failures_max", 1...1_000_000) {
     $0.policy.throttles[.passwordFailuresPerAccount].countMax
   },
-  number("throttles.code_failures_max", 1...1_000_000) { $0.policy.throttles[.codeFailuresPerDevice].countMax },
+  number("throttles.code_failures_max", 1...1_000_000) { $0.policy.throttles[.codeFailuresOnKnownDevices].countMax },
   number("throttles.failures_again_max", 1...100) { $0.policy.throttles[.passwordFailuresPerDevice].countAgainMax },
   seconds("throttles.block_seconds", 1...86_400) { $0.policy.throttles[.passwordFailuresPerDevice].blockMillis },
   seconds("throttles.block_seconds_max", 1...2_592_000) { $0.policy.throttles[.codeFailuresPerAccount].blockMillisMax },
@@ -135,7 +135,7 @@ private let numbers: [NumberSetting] = [
   rate("code_failures_per_caller", .codeFailuresPerCaller),
   rate("sign_ups_per_network", .signUpsPerNetwork),
   rate("sign_ups_per_caller", .signUpsPerCaller),
-  rate("sends_per_recipient", .sendsPerDevice),
+  rate("sends_per_recipient", .sendsOnKnownDevices),
   rate("sends_per_network", .sendsPerNetwork),
   rate("sends_per_caller", .sendsPerCaller),
   number("limits.watchers_max", 1...10_000) { $0.limits.watch.watchersMax },

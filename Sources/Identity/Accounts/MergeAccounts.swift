@@ -204,6 +204,7 @@ extension MergeAccounts {
       opened.record.signInProviderID = other.session.signInProviderID
       opened.record.beganWith = other.session.beganWith
       opened.record.methods = theirs
+      opened.record.deviceID = other.session.deviceID
     }
     opened.record.secondFactor = nil
     opened.record.secondFactorID = nil

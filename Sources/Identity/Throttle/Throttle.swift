@@ -11,8 +11,8 @@ package enum ThrottledMatter: Sendable {
   /// Mails and messages, to an address or a number.
   case sends
 
-  /// Of the subject, or of a known device of its owner in its stead, and of the network and the caller; nil: not
-  /// counted by it.
+  /// Of the subject, or of a known device of its owner, or of all of them, in its stead, and of the network and the
+  /// caller; nil: not counted by it.
   fileprivate var kinds:
     (subject: ThrottleKind?, device: ThrottleKind?, network: ThrottleKind, caller: ThrottleKind)
   {
@@ -23,9 +23,9 @@ package enum ThrottledMatter: Sendable {
         .passwordFailuresPerCaller
       )
     case .codeFailures:
-      (.codeFailuresPerAccount, .codeFailuresPerDevice, .codeFailuresPerNetwork, .codeFailuresPerCaller)
+      (.codeFailuresPerAccount, .codeFailuresOnKnownDevices, .codeFailuresPerNetwork, .codeFailuresPerCaller)
     case .signUps: (nil, nil, .signUpsPerNetwork, .signUpsPerCaller)
-    case .sends: (.sendsPerRecipient, .sendsPerDevice, .sendsPerNetwork, .sendsPerCaller)
+    case .sends: (.sendsPerRecipient, .sendsOnKnownDevices, .sendsPerNetwork, .sendsPerCaller)
     }
   }
 }
@@ -97,7 +97,8 @@ package struct AdmittedAttempt: Sendable {
   package func reset(at now: Timestamp) -> [Write] {
     throttle.counters.compactMap { counter in
       switch counter.kind {
-      case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount, .codeFailuresPerDevice:
+      case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount,
+        .codeFailuresOnKnownDevices:
         known.contains(counter.key) ? .resetThrottle(counter.key, counter.kind, at: now) : nil
       default: nil
       }
@@ -126,8 +127,8 @@ extension Throttle {
 extension Environment {
   /// - Parameters:
   ///   - subject: the address or number in its normal form, or the account's id; unused for sign-ups.
-  ///   - byDevice: whether a device of the subject's owner is counted apart. Never where the call is somebody else's to
-  ///     make, whose own devices would be known as well.
+  ///   - byDevice: whether known devices of the subject's owner are counted apart. Never where the call is somebody
+  ///     else's to make, whose own devices would be known as well.
   package func throttle(
     _ matter: ThrottledMatter, of subject: String = "", byDevice: Bool = false, call: CallFacts
   ) -> Throttle {
@@ -138,7 +139,11 @@ extension Environment {
     }
     if let kind = kinds.subject { count(kind, subject) }
     let deviceID = byDevice && !call.deviceID.isEmpty ? call.deviceID : nil
-    if let kind = kinds.device, let deviceID { count(kind, subject, deviceID) }
+    switch (kinds.device, deviceID) {
+    case (.passwordFailuresPerDevice?, let deviceID?): count(.passwordFailuresPerDevice, subject, deviceID)
+    case (let kind?, _?): count(kind, subject)
+    default: break
+    }
     if let network = Network(call.ipAddress) { count(kinds.network, network.text) }
     count(kinds.caller, call.caller.text)
     return Throttle(counters, matter, deviceID: deviceID)

@@ -22,13 +22,13 @@ package struct ThrottleRules: Hashable, Sendable {
       // SP 800-63B-4, 3.2.2: no more than 100 in a row.
       ThrottleRule(
         100, inMillis: 30 * day, blockMillis: 15 * minute, blockMillisMax: day, countAgainMax: 10)
-    case .codeFailuresPerAccount, .codeFailuresPerDevice:
+    case .codeFailuresPerAccount, .codeFailuresOnKnownDevices:
       ThrottleRule(30, inMillis: day, blockMillis: 15 * minute, blockMillisMax: day, countAgainMax: 10)
     case .passwordFailuresPerNetwork, .codeFailuresPerNetwork: ThrottleRule(300, inMillis: 10 * minute)
     case .passwordFailuresPerCaller, .codeFailuresPerCaller: ThrottleRule(30_000, inMillis: 10 * minute)
     case .signUpsPerNetwork: ThrottleRule(100, inMillis: hour)
     case .signUpsPerCaller: ThrottleRule(100_000, inMillis: hour)
-    case .sendsPerRecipient, .sendsPerDevice: ThrottleRule(10, inMillis: hour)
+    case .sendsPerRecipient, .sendsOnKnownDevices: ThrottleRule(10, inMillis: hour)
     case .sendsPerNetwork: ThrottleRule(100, inMillis: hour)
     case .sendsPerCaller: ThrottleRule(10_000, inMillis: hour)
     }

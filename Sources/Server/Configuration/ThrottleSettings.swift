@@ -10,7 +10,7 @@ extension Settings {
         let countMax = try group.integer(name, standard, 0...1_000_000_000, meaning)
         (policy.throttles[kind].countMax, policy.throttles[kind].countAgainMax) = (countMax, countMax)
       }
-      policy.throttles[.sendsPerDevice] = policy.throttles[.sendsPerRecipient]
+      policy.throttles[.sendsOnKnownDevices] = policy.throttles[.sendsPerRecipient]
     }
   }
 
@@ -21,13 +21,13 @@ extension Settings {
       "wrong passwords in a row before the password of that address is blocked; on a known device, counted apart")
     let codes = try group.integer(
       "code_failures_max", 30, 1...1_000_000,
-      "wrong codes in a row before those of that address, number or account are; on a known device, counted apart")
+      "wrong codes in a row before those of that address, number or account are; on known devices, counted apart")
     let again = try group.integer("failures_again_max", 10, 1...100, "the same after a first block")
     let first = try group.seconds("block_seconds", 900, 1...86_400, "the first block; each next one is twice as long")
     let longest = try group.seconds("block_seconds_max", 86_400, 1...2_592_000, "the longest block")
     for (kind, countMax) in [
       (ThrottleKind.passwordFailuresPerAccount, passwords), (.passwordFailuresPerDevice, passwords),
-      (.codeFailuresPerAccount, codes), (.codeFailuresPerDevice, codes),
+      (.codeFailuresPerAccount, codes), (.codeFailuresOnKnownDevices, codes),
     ] {
       policy.throttles[kind].countMax = countMax
       policy.throttles[kind].countAgainMax = min(again, countMax)
@@ -51,7 +51,7 @@ extension Settings {
     ("sign_ups_per_caller_max", .signUpsPerCaller, "the same through one caller"),
     (
       "sends_per_recipient_max", .sendsPerRecipient,
-      "mails or messages to one address or number in an hour; asked for on a known device, counted apart"
+      "mails or messages to one address or number in an hour; asked for on its known devices together, as many more"
     ),
     ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
     ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),

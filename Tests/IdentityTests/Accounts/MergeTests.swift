@@ -73,6 +73,7 @@ struct `Merge, what moves` {
     #expect(claims.accountID == "account-y" && claims.signInProviderID == "password")
     #expect(claims.methods == ["pwd", "fed", "otp", "mfa"] && claims.signInSecondFactor == "totp")
     #expect(try claims.authTime == world.claims(survivor).authTime)
+    #expect(world.store.contents.sessions[grant.sessionID]?.deviceID == "device", "the call itself names none")
   }
 
   @Test func `the secret of a factor that moved opens for the survivor, and no longer for the other`() async throws {
@@ -142,11 +143,13 @@ struct `Merge, what moves` {
     world.store.insert(account(id: "account-z", identities: [google("g-2")]))
     let guest = try world.session(of: "account-y", by: .anonymous)
     world.clock.advance(millis: 1_200_000)
-    let other = try world.session(of: "account-z", by: .provider("google.com"))
+    let other = try world.session(
+      of: "account-z", by: .provider("google.com"), call: world.call(deviceID: "other's"))
     let grant = try #require(try await world.merge(guest, other).session)
     let claims = try world.claims(grant)
     #expect(claims.signInProviderID == "google.com" && claims.methods == ["fed"])
     #expect(try claims.authTime == world.claims(other).authTime)
+    #expect(world.store.contents.sessions[grant.sessionID]?.deviceID == "other's")
     #expect(world.store.contents.sessions[grant.sessionID]?.beganWith == "google.com")
   }
 

@@ -136,7 +136,7 @@ import Testing
   {
     for isProved in [false, true] {
       let world = World.sending {
-        ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsPerDevice].countMax) = (1, 1)
+        ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsOnKnownDevices].countMax) = (1, 1)
       }
       world.store.insert(account(isProved ? .proved(ada) : .unproved(ada), password: true))
       _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))

@@ -102,8 +102,8 @@ import Testing
     async throws
   {
     let world = World.sending {
-      ($0.throttles[.codeFailuresPerAccount].countMax, $0.throttles[.codeFailuresPerDevice].countMax) = (2, 2)
-      ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsPerDevice].countMax) = (3, 3)
+      ($0.throttles[.codeFailuresPerAccount].countMax, $0.throttles[.codeFailuresOnKnownDevices].countMax) = (2, 2)
+      ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsOnKnownDevices].countMax) = (3, 3)
     }
     func own() -> CallFacts { world.call(deviceID: "own") }
     func strange() -> CallFacts { world.call(deviceID: "strange") }
@@ -119,7 +119,7 @@ import Testing
     #expect(try await world.signIn(owner, own()).grant.account.account.id == "account-y")
     for _ in 0..<2 { _ = try await world.phoneCode(own()) }
     let sends = await refused(.tooManyAttempts) { try await world.phoneCode(own()) }
-    #expect(sends?.throttle == .sendsPerDevice)
+    #expect(sends?.throttle == .sendsOnKnownDevices)
   }
 
   @Test func `a device of one's own sends no more messages to a number that is not one's own`() async throws {
