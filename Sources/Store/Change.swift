@@ -20,12 +20,16 @@ package enum Write: Hashable, Sendable {
   /// Raises nothing. `.stale` where the version is another: no answer shows an account as it was before a change that
   /// had ended when this one is carried out.
   case confirmAccount(id: String, version: Int64)
+  /// Refuses the custom tokens from before this moment, shuts the account if asked to, and raises the version, whatever
+  /// it is; `.stale` where the account is gone. For what must not be put off by whoever keeps the account changing.
+  case cutOff(accountID: String, at: Timestamp, disabling: Bool)
   /// Fails with `.conflict(.email)` where an account has this address. Until this change is carried out nobody gets it:
   /// guards what was decided on an address that nobody has, and does not take it.
   case guardFreeEmail(String)
   /// Removes the account and everything that hangs on it: identities, factors, unlinks, sessions, pending rows. Its id
-  /// is never given again: every later `insertAccount` of it fails with `.conflict(.accountID)`.
-  case closeAccount(ClosedAccountRecord, version: Int64)
+  /// is never given again: every later `insertAccount` of it fails with `.conflict(.accountID)`. `.stale` where the
+  /// version is another, but for nil, which any will do for, or where the account is gone.
+  case closeAccount(ClosedAccountRecord, version: Int64?)
 
   /// Fails with `.conflict(.identity)`.
   case insertIdentity(IdentityRecord)
@@ -40,6 +44,8 @@ package enum Write: Hashable, Sendable {
   case updateFactor(FactorRecord)
   /// `.stale` where the account does not have it.
   case deleteFactor(id: String, accountID: String)
+  /// `.stale` where the account has a factor: behind the writes that delete those that were found, it has no others.
+  case guardNoFactors(accountID: String)
 
   case insertSession(SessionRecord)
   /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else

@@ -13,6 +13,8 @@ extension Script {
     case .touchAccount(let id, let version, let at):
       add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
     case .confirmAccount(let id, let version): add(.confirmAccount, refusing: .stale) { $0.bind(id).bind(version) }
+    case .cutOff(let id, let at, let disabling):
+      add(.cutOff, refusing: .stale) { $0.bind(id).bind(at).bind(disabling) }
     case .guardFreeEmail(let email):
       // Nobody ever sees this row: it makes whoever takes the address wait for the end of this transaction, and this
       // one for theirs, at the unique key, which is the one place that all of them come by.
@@ -39,8 +41,12 @@ extension Script {
       .bind(account.phoneNumberSetAt)
   }
 
-  private func close(_ closed: ClosedAccountRecord, _ version: Int64) {
-    add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
+  private func close(_ closed: ClosedAccountRecord, _ version: Int64?) {
+    if let version {
+      add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
+    } else {
+      add(.deleteAnyAccount, refusing: .stale) { $0.bind(closed.id) }
+    }
     for statement in [Statement.deleteIdentities, .deleteFactors, .deleteUnlinks] {
       add(statement) { $0.bind(closed.id) }
     }
@@ -79,6 +85,7 @@ extension Script {
         $0.bind(factor.accountID).bind(factor.id).bind(factor.displayName).bind(factor.sealedSecret)
       }
     case .deleteFactor(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
+    case .guardNoFactors(let accountID): add(.guardNoFactors, refusing: .stale) { $0.bind(accountID) }
     default: preconditionFailure("no write of what hangs on an account")
     }
   }
@@ -122,6 +129,13 @@ extension Statement {
     """)
   static let confirmAccount = guarding(
     "confirm_account", "SELECT 1 FROM accounts WHERE id = $1 AND version = $2 FOR SHARE")
+  static let cutOff = guarding(
+    "cut_off",
+    """
+    UPDATE accounts SET version = version + 1, tokens_valid_after = greatest(tokens_valid_after, $2),
+      disabled = disabled OR $3
+    WHERE id = $1 RETURNING 1
+    """)
   static let holdEmail = Statement(
     "hold_email",
     """
@@ -132,6 +146,7 @@ extension Statement {
   static let letGoOfEmail = Statement("let_go_of_email", "DELETE FROM accounts WHERE id = encode($1, 'hex')")
   static let deleteAccount = guarding(
     "delete_account", "DELETE FROM accounts WHERE id = $1 AND version = $2 RETURNING 1")
+  static let deleteAnyAccount = guarding("delete_any_account", "DELETE FROM accounts WHERE id = $1 RETURNING 1")
   static let deleteIdentities = Statement("delete_identities", "DELETE FROM identities WHERE account_id = $1")
   static let deleteFactors = Statement("delete_factors", "DELETE FROM factors WHERE account_id = $1")
   static let deleteUnlinks = Statement("delete_unlinks", "DELETE FROM unlinks WHERE account_id = $1")
@@ -189,12 +204,15 @@ extension Statement {
     "UPDATE factors SET display_name = $3, sealed_secret = $4 WHERE account_id = $1 AND id = $2 RETURNING 1")
   static let deleteFactor = guarding(
     "delete_factor", "DELETE FROM factors WHERE account_id = $1 AND id = $2 RETURNING 1")
+  static let guardNoFactors = Statement(
+    "guard_no_factors",
+    "SELECT 1 / (1 - count(*)) FROM (SELECT 1 FROM factors WHERE account_id = $1 LIMIT 1) AS enrolled")
 
   static let ofAccounts = [
-    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, confirmAccount, holdEmail,
-    letGoOfEmail, deleteAccount, deleteIdentities,
+    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, confirmAccount, cutOff, holdEmail,
+    letGoOfEmail, deleteAccount, deleteAnyAccount, deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,
-    deleteFactor, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,
+    deleteFactor, guardNoFactors, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,
   ]
 }

@@ -68,10 +68,10 @@ final class Script {
   private func add(_ write: Write) {
     switch write {
     case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail, .closeAccount,
-      .guardIdle, .noteIdle:
+      .cutOff, .guardIdle, .noteIdle:
       addAccountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
-      .updateFactor, .deleteFactor:
+      .updateFactor, .deleteFactor, .guardNoFactors:
       addCredentialWrite(write)
     case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
       addSessionWrite(write)
@@ -129,6 +129,7 @@ extension Write {
     switch self {
     case .updateAccount(let account): account.id
     case .guardAccount(let id, _), .touchAccount(let id, _, _), .guardIdle(let id, _): id
+    case .cutOff(let id, _, _), .guardNoFactors(let id): id
     case .closeAccount(let closed, _): closed.id
     case .insertIdentity(let identity): identity.accountID
     case .insertFactor(let factor): factor.accountID

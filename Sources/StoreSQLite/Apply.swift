@@ -25,6 +25,7 @@ extension Writer {
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
     case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
     case .confirmAccount(let id, let version): return try has(id, version) ? nil : .stale
+    case .cutOff(let id, let at, let disabling): return try cutOff(id, at, disabling: disabling) ? nil : .stale
     case .guardFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
     case .insertIdentity(let identity): return try insert(identity) ? nil : .stale
     case .updateIdentity(let identity): return try update(identity) ? nil : .stale
@@ -34,6 +35,7 @@ extension Writer {
     case .insertFactor(let factor): return try insert(factor) ? nil : .stale
     case .updateFactor(let factor): return try update(factor) ? nil : .stale
     case .deleteFactor(let id, let accountID): return try deleteFactor(id, of: accountID) ? nil : .stale
+    case .guardNoFactors(let accountID): return try hasFactors(accountID) ? .stale : nil
     case .insertSession(let session): try insert(session)
     case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
       return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt) ? nil : .stale

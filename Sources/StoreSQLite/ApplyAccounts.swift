@@ -58,17 +58,33 @@ extension Writer {
     return try statement.bind(id).bind(version).step()
   }
 
+  func cutOff(_ id: String, _ at: Timestamp, disabling: Bool) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE accounts SET tokens_valid_after = coalesce(max(tokens_valid_after, ?1), ?1), disabled = disabled OR ?2,
+        version = version + 1
+      WHERE id = ?3
+      """
+    ).bind(at).bind(disabling).bind(id).runHitsRow()
+  }
+
   func isTaken(_ email: String) throws(Failure) -> Bool {
     let statement = try connection.statement("SELECT 1 FROM accounts WHERE email = ?")
     defer { statement.reset() }
     return try statement.bind(email).step()
   }
 
-  func close(_ closed: ClosedAccountRecord, _ version: Int64) throws(Failure) -> Bool {
+  func close(_ closed: ClosedAccountRecord, _ version: Int64?) throws(Failure) -> Bool {
     let id = closed.id
-    let statement = try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ? RETURNING number")
+    let statement: Statement
+    if let version {
+      statement = try connection.statement("DELETE FROM accounts WHERE id = ? AND version = ? RETURNING number")
+        .bind(id).bind(version)
+    } else {
+      statement = try connection.statement("DELETE FROM accounts WHERE id = ? RETURNING number").bind(id)
+    }
     defer { statement.reset() }
-    guard try statement.bind(id).bind(version).step() else { return false }
+    guard try statement.step() else { return false }
     let number = statement.int64()
     try connection.statement("DELETE FROM identities WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM factors WHERE account_number = ?").bind(number).run()
@@ -195,6 +211,13 @@ extension Writer {
       "DELETE FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND id = ?"
     ).bind(accountID).bind(id).runHitsRow()
     return isGone ? try countFactors(of: accountID, by: -1) : false
+  }
+
+  func hasFactors(_ accountID: String) throws(Failure) -> Bool {
+    let statement = try connection.statement(
+      "SELECT 1 FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) LIMIT 1")
+    defer { statement.reset() }
+    return try statement.bind(accountID).step()
   }
 
   private func countFactors(of accountID: String, by delta: Int) throws(Failure) -> Bool {

@@ -22,7 +22,8 @@ extension Writer {
       .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey,
       .enqueueDelivery, .countThrottle, .resetThrottle,
       .claimDelivery, .removeDelivery, .buryDelivery, .deleteSigningKeys,
-      .guardNoSigningKey, .guardIdle, .noteIdle, .keepImportKey, .endPendings, .confirmAccount, .guardFreeEmail:
+      .guardNoSigningKey, .guardIdle, .noteIdle, .keepImportKey, .endPendings, .confirmAccount, .guardFreeEmail,
+      .cutOff, .guardNoFactors:
       break
     }
   }

@@ -134,6 +134,20 @@ extension Promise {
       try bench.equal(try await bench.commit(.confirmAccount(id: "ann", version: 2)), .stale)
       try bench.equal(try await bench.commit(.confirmAccount(id: "bob", version: 1)), .stale)
     },
+    Promise("an account is cut off whatever its version, and its mark never moves back") { bench in
+      let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
+      var account = bench.account("ann", email: "ann@example.com")
+      try await bench.prepare(.insertAccount(account), .guardAccount(id: "ann", version: 1))
+      try await bench.prepare(.cutOff(accountID: "ann", at: later, disabling: false))
+      (account.version, account.tokensValidAfter) = (3, later)
+      try bench.equal(try await bench.loadAccount("ann")?.account, account)
+      try bench.equal(try await bench.commit(.touchAccount(id: "ann", version: 2, lastSignInAt: noon)), .stale)
+      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: true))
+      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: false))
+      (account.version, account.disabled) = (5, true)
+      try bench.equal(try await bench.loadAccount("ann")?.account, account)
+      try bench.equal(try await bench.commit(.cutOff(accountID: "bob", at: noon, disabling: true)), .stale)
+    },
     Promise("a guard of a free address takes nothing, and is in conflict where somebody has it") { bench in
       let ann = bench.account("ann", email: "ann@example.com")
       try await bench.prepare(.insertAccount(ann))

@@ -34,6 +34,21 @@ extension Promise {
       try await bench.prepare(.closeAccount(closed, version: 1))
       try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount, closed)
     },
+    Promise("a closing that names no version closes any, once") { bench in
+      let closed = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 1),
+        .insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(.closeAccount(closed, version: nil))
+      let facts = try await bench.load {
+        $0.accountID = "ann"
+        $0.sessionID = "s"
+      }
+      try bench.equal(facts.account, nil)
+      try bench.equal(facts.session, nil)
+      try bench.equal(facts.closedAccount, closed)
+      try bench.equal(try await bench.commit(.closeAccount(closed, version: nil)), .stale)
+    },
     Promise("what hung on a closed account can be written for the survivor in the same change") { bench in
       let linked = bench.identity("1", of: "ann", email: "x@example.com", tier: .authoritative)
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)

@@ -182,5 +182,13 @@ extension Promise {
       try await bench.prepare(.deleteFactor(id: "g", accountID: "ann"))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [])
     },
+    Promise("a guard that an account has no factors looks behind the writes before it, and at nobody else's") { bench in
+      let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
+      try await bench.prepare(
+        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor),
+        .guardNoFactors(accountID: "bob"))
+      try bench.equal(try await bench.commit(.guardNoFactors(accountID: "ann")), .stale)
+      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"), .guardNoFactors(accountID: "ann"))
+    },
   ]
 }

@@ -123,6 +123,16 @@ extension Promise {
       }
       try bench.equal(outcomes[.committed], runners)
     },
+    Promise("many that cut one account off all commit") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      let outcomes = try await start(bench) { bench, runner in
+        [.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: false)]
+      }
+      try bench.equal(outcomes, [.committed: runners])
+      let account = try bench.require(try await bench.loadAccount("ann")).account
+      try bench.equal(account.version, Int64(1 + runners))
+      try bench.equal(account.tokensValidAfter, Bench.noon.adding(millis: Int64(runners - 1)))
+    },
     Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
       for round in 0..<runners {
         let fate = Fate()

@@ -11,12 +11,14 @@ enum AdminDecision: Hashable, Sendable {
   /// before is not let in when the account is opened again.
   static func setDisabled(_ disabled: Bool, _ state: AccountState, now: Timestamp) -> AdminDecision {
     guard state.account.disabled != disabled else { return .unchanged }
+    guard !disabled else {
+      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: "disabled")
+      return .change(state: shut, writes: writes, notes: [AuditNote(.disabled, accountID: state.account.id)])
+    }
     var edit = AccountEdit(state)
-    edit.edited.account.disabled = disabled
-    if disabled { edit.cutOff(at: now, reason: "disabled") }
+    edit.edited.account.disabled = false
     return .change(
-      state: edit.state, writes: edit.writes,
-      notes: [AuditNote(disabled ? .disabled : .enabled, accountID: state.account.id)])
+      state: edit.state, writes: edit.writes, notes: [AuditNote(.enabled, accountID: state.account.id)])
   }
 
   /// - Parameter json: a JSON object that may stand in a token, or empty.
@@ -31,53 +33,71 @@ enum AdminDecision: Hashable, Sendable {
 
   /// Also where no session is open: custom tokens that were minted until now count no more.
   static func revokeSessions(_ state: AccountState, open: Int, now: Timestamp) -> AdminDecision {
-    var edit = AccountEdit(state)
-    edit.cutOff(at: now, reason: "revoked")
+    let (after, writes) = state.cutOff(at: now, reason: "revoked")
     return .change(
-      state: edit.state, writes: edit.writes,
+      state: after, writes: writes,
       notes: [AuditNote(.sessionsRevoked, accountID: state.account.id, details: ["closed": "\(open)"])])
   }
 
-  /// As its person's own deletion: nothing is kept but the id, which is never given again.
+  /// As its person's own deletion: nothing is kept but the id, which is never given again. Whatever the account has
+  /// become meanwhile goes as well.
   static func erase(_ state: AccountState, now: Timestamp) -> AdminDecision {
-    let account = state.account
-    let closed = ClosedAccountRecord(id: account.id, closedAt: now)
+    let id = state.account.id
     return .change(
-      state: state, writes: [.closeAccount(closed, version: account.version)],
-      notes: [AuditNote(.deleted, accountID: account.id, details: byAdministrator)])
+      state: state, writes: [.closeAccount(ClosedAccountRecord(id: id, closedAt: now), version: nil)],
+      notes: [AuditNote(.deleted, accountID: id, details: byAdministrator)])
   }
 
   /// With the recovery codes, which stood in for them. What was begun before does not go on without them: sessions,
-  /// custom tokens and calls that wait for a factor end. The way back from a change of address stays its owner's.
+  /// custom tokens and calls that wait for a factor end. The way back from a change of address stays its owner's. It is
+  /// decided again where a factor came or went meanwhile, and for nothing else.
   /// - Parameter notices: to the account's person.
   static func removeSecondFactors(_ state: AccountState, notices: [Write], now: Timestamp) -> AdminDecision {
     guard !state.factors.isEmpty else { return .unchanged }
     let id = state.account.id
-    var edit = AccountEdit(state)
-    for factor in state.factors { edit.withdraw(factor) }
-    edit.cutOff(at: now, reason: "factors_removed")
-    edit.hanging.append(.deletePendings(accountID: id, sparing: .revertEmail))
+    var (after, writes) = state.cutOff(at: now, reason: "factors_removed")
+    after.factors = []
+    writes += state.factors.map { .deleteFactor(id: $0.id, accountID: id) }
+    writes += [.guardNoFactors(accountID: id), .deletePendings(accountID: id, sparing: .revertEmail)]
     let notes = state.factors.map { factor in
       var details = byAdministrator
       details["kind"] = factor.kind.rawValue
       details["factor_id"] = factor.id
       return AuditNote(.factorWithdrawn, accountID: id, details: details)
     }
-    return .change(state: edit.state, writes: edit.writes + notices, notes: notes)
+    return .change(state: after, writes: writes + notices, notes: notes)
   }
 
   /// Of what a person can do as well.
   private static let byAdministrator = ["by": "administrator"]
 }
 
-extension AccountEdit {
-  mutating func cutOff(at now: Timestamp, reason: String) {
-    edited.account.tokensValidAfter = now
-    hanging.append(.closeSessions(accountID: edited.account.id, except: nil, at: now, reason: reason))
+extension AccountState {
+  /// The account without its sessions, and without what custom tokens could open again. No version is asked for: a
+  /// thief who keeps the account changing with a stolen session must not win every race against the end of it.
+  func cutOff(
+    at now: Timestamp, disabling: Bool = false, reason: String
+  ) -> (state: AccountState, writes: [Write]) {
+    var after = self
+    after.account.tokensValidAfter = max(account.tokensValidAfter ?? now, now)
+    after.account.disabled = account.disabled || disabling
+    after.account.version += 1
+    let writes: [Write] = [
+      .cutOff(accountID: account.id, at: now, disabling: disabling),
+      .closeSessions(accountID: account.id, except: nil, at: now, reason: reason),
+    ]
+    return (after, writes)
   }
 }
 
 extension Environment {
+  /// The account behind a change that asked for no version: what others have made of it meanwhile shows as well. Where
+  /// that cannot be looked up, the account as it was decided on, since the change is made.
+  func latest(_ state: AccountState, _ query: Query) async -> AccountState {
+    let facts = try? await load(query)
+    return facts?.account ?? state
+  }
+
   /// Loads the account, decides and commits; and decides again where somebody else changed it meanwhile.
   func administer(
     _ query: Query, _ call: CallFacts, decide: (AccountState, Facts, Timestamp) -> AdminDecision

@@ -11,8 +11,9 @@ package struct SetDisabled: Sendable {
   ) async throws -> AccountState {
     var query = Query()
     query.accountID = accountID
-    return try await environment.administer(query, call) { state, _, now in
+    let (state, _) = try await environment.administer(query, call) { state, _, now in
       AdminDecision.setDisabled(disabled, state, now: now)
-    }.state
+    }
+    return await environment.latest(state, query)
   }
 }

@@ -26,10 +26,9 @@ package struct RevokeAll: Sendable {
   private func decide(_ caller: CallerSession, open count: Int, _ call: CallFacts, _ now: Timestamp) -> Step<Int> {
     let accountID = caller.state.account.id
     let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])
-    var edit = AccountEdit(caller.state)
-    edit.cutOff(at: now, reason: "revoked")
+    let (_, writes) = caller.state.cutOff(at: now, reason: "revoked")
     let change = Change(
-      [.guardSession(id: caller.session.id, at: now)] + edit.writes + [environment.audit(note, call: call, now: now)])
+      [.guardSession(id: caller.session.id, at: now)] + writes + [environment.audit(note, call: call, now: now)])
     return .commit(change, count)
   }
 }

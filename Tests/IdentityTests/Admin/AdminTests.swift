@@ -106,14 +106,27 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `a change that comes between is kept, and the decision is taken again on it`() async throws {
+  @Test func `who keeps the account changing puts off neither its end nor that of its sessions`() async throws {
+    _ = try world.session(of: "account-y")
+    #expect(try await RevokeSessions(world.outrun)(accountID: "account-y", world.call()) == 1)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty && stored?.tokensValidAfter == world.now)
+    _ = try world.session(of: "account-y")
+    let shut = try await SetDisabled(world.outrun)(accountID: "account-y", disabled: true, world.call())
+    #expect(shut == world.store.state("account-y") && shut.account.disabled)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    try await EraseAccount(world.outrun)(accountID: "account-y", world.call())
+    #expect(stored == nil && world.store.contents.sessions.isEmpty)
+  }
+
+  @Test func `a change that comes between is kept, and shows in the answer`() async throws {
     let environment = world.environment { store in
       store.edit {
         $0.accounts["account-y"]?.displayName = "Countess"
         $0.accounts["account-y"]?.version += 1
       }
     }
-    _ = try await SetDisabled(environment)(accountID: "account-y", disabled: true, world.call())
+    let state = try await SetDisabled(environment)(accountID: "account-y", disabled: true, world.call())
+    #expect(state.account == stored)
     #expect(stored?.displayName == "Countess" && stored?.disabled == true && stored?.version == 3)
   }
 }

@@ -124,6 +124,12 @@ struct `Second factors that an administrator removes` {
     #expect(removed == 3 && state.factors.isEmpty && world.store.contents.factors.isEmpty)
   }
 
+  @Test func `who keeps the account changing does not put it off`() async throws {
+    world.insertPerson([.totp, .recoveryCode])
+    let (state, removed) = try await RemoveSecondFactors(world.outrun)(accountID: "account-y", world.call())
+    #expect(removed == 2 && state.factors.isEmpty && state == world.store.state("account-y"))
+  }
+
   @Test func `an account that is not there is not found`() async throws {
     await refused(.accountNotFound) { try await remove("nobody") }
   }

@@ -72,6 +72,25 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
+  @Test func `check 98: a thief who keeps the account changing does not put it off`() async throws {
+    let session = try known()
+    #expect(try await RevokeAll(world.outrun)(idToken: session.idToken, world.call()) == 1)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    #expect(world.store.state("account-y")?.account.tokensValidAfter == world.now)
+  }
+
+  @Test func `check 98: of fifty changes at once that are made with a stolen session none outlives it`() async throws {
+    let world = World(store: MemoryStore(meetsRaces: true))
+    world.store.insert(account(.proved(ada), password: true))
+    let (own, stolen) = (try world.session(of: "account-y"), try world.session(of: "account-y"))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<50 { group.addTask { _ = try? await world.update(stolen, name: "\(number)") } }
+      group.addTask { _ = try await RevokeAll(world.environment)(idToken: own.idToken, world.call()) }
+      try await group.waitForAll()
+    }
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+  }
+
   @Test func `check 98: what custom tokens could open again is over as well`() async throws {
     let session = try known()
     let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken

@@ -2,13 +2,16 @@ import Identity
 import Store
 import Synchronization
 
-/// A store in which something else happens right before the first commit: the race that a guard is there for.
+/// A store in which something else happens right before the first commit, or before each: the race that a guard is
+/// there for.
 final class InterruptedStore: Store {
   private let store: MemoryStore
+  private let everyTime: Bool
   private let interruption: Mutex<(@Sendable (MemoryStore) -> Void)?>
 
-  init(_ store: MemoryStore, by interruption: @escaping @Sendable (MemoryStore) -> Void) {
+  init(_ store: MemoryStore, everyTime: Bool, by interruption: @escaping @Sendable (MemoryStore) -> Void) {
     self.store = store
+    self.everyTime = everyTime
     self.interruption = Mutex(interruption)
   }
 
@@ -24,7 +27,7 @@ final class InterruptedStore: Store {
 
   func commit(_ change: Change, fate: Fate) async throws -> Outcome {
     let interrupt = interruption.withLock { pending in
-      defer { pending = nil }
+      defer { if !everyTime { pending = nil } }
       return pending
     }
     interrupt?(store)
@@ -33,10 +36,19 @@ final class InterruptedStore: Store {
 }
 
 extension World {
-  /// The environment whose first commit comes too late.
-  func environment(interruptedBy interruption: @escaping @Sendable (MemoryStore) -> Void) -> Environment {
+  /// The environment whose first commit comes too late, or whose every one does.
+  func environment(
+    everyTime: Bool = false, interruptedBy interruption: @escaping @Sendable (MemoryStore) -> Void
+  ) -> Environment {
     Environment(
-      store: InterruptedStore(store, by: interruption), clock: clock, randomness: randomness,
+      store: InterruptedStore(store, everyTime: everyTime, by: interruption), clock: clock, randomness: randomness,
       cryptography: cryptography, passwords: passwords, tokens: tokens, providers: providers, policy: policy)
+  }
+
+  /// The environment of who meets another change of the account before each of its own.
+  var outrun: Environment {
+    environment(everyTime: true) { store in
+      store.edit { $0.accounts["account-y"]?.version += 1 }
+    }
   }
 }

@@ -141,10 +141,11 @@ extension Tables {
   /// nil: done.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail:
+    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail,
+      .cutOff:
       accountWrite(write)
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
-      .updateFactor, .deleteFactor:
+      .updateFactor, .deleteFactor, .guardNoFactors:
       identityWrite(write)
     case .closeAccount, .guardIdle, .noteIdle: endingWrite(write)
     case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
@@ -179,6 +180,11 @@ extension Tables {
       let last = accounts[id]?.lastSignInAt ?? lastSignInAt
       accounts[id]?.lastSignInAt = max(last, lastSignInAt)
     case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
+    case .cutOff(let id, let at, let disabling):
+      guard let account = accounts[id] else { return .stale }
+      accounts[id]?.tokensValidAfter = max(account.tokensValidAfter ?? at, at)
+      accounts[id]?.disabled = account.disabled || disabling
+      accounts[id]?.version += 1
     case .guardFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
     default: return nil
     }
@@ -189,7 +195,7 @@ extension Tables {
     switch write {
     case .closeAccount(let closed, let version):
       let id = closed.id
-      guard accounts[id]?.version == version else { return .stale }
+      guard let account = accounts[id], version ?? account.version == account.version else { return .stale }
       accounts[id] = nil
       identities = identities.filter { $0.value.accountID != id }
       factors.removeAll { $0.accountID == id }
@@ -237,6 +243,7 @@ extension Tables {
     case .deleteFactor(let id, let accountID):
       guard let index = index(ofFactor: id, of: accountID) else { return .stale }
       factors.remove(at: index)
+    case .guardNoFactors(let accountID): return factors.contains { $0.accountID == accountID } ? .stale : nil
     default: return nil
     }
     return nil
