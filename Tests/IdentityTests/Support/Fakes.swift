@@ -70,17 +70,25 @@ final class FakePasswords: Passwords {
   private let asked = Mutex<[String?]>([])
   private let failing = Mutex<Failure?>(nil)
   private let isGivenUpAfterwards = Mutex(false)
+  private let meanwhile = Mutex<(@Sendable () async -> Void)?>(nil)
 
   var verifications: [String?] { asked.withLock { $0 } }
 
   func fail(with failure: Failure?) { failing.withLock { $0 = failure } }
   /// From here on each call is given up once its password was looked at, while it waits for its refusal.
   func giveUpAfterwards() { isGivenUpAfterwards.withLock { $0 = true } }
+  /// Happens once, while the next password is checked.
+  func meet(_ event: @escaping @Sendable () async -> Void) { meanwhile.withLock { $0 = event } }
 
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     if let failure = failing.withLock({ $0 }) { throw failure }
     guard !fate.isCancelled else { throw Failure(.cancelled) }
     asked.withLock { $0.append(hash) }
+    let event = meanwhile.withLock { event in
+      defer { event = nil }
+      return event
+    }
+    await event?()
     if isGivenUpAfterwards.withLock({ $0 }) { _ = fate.cancel() }
     if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
     return PasswordCheck(matches: hash == "hash:" + password)
