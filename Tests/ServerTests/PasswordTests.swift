@@ -242,6 +242,38 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(pace.note(.milliseconds(60), .foreign("bcrypt")) == .zero)
 }
 
+@Test func `a password that is not typed in its normal form is held to two checks of the slowest imported kind`() {
+  var pace = PasswordPace()
+  _ = pace.note(.milliseconds(10), .today)
+  #expect(pace.note(.milliseconds(60), .foreign("bcrypt"), spellings: 2) == .zero)
+  #expect(pace.note(.milliseconds(10), .today, spellings: 2) == .milliseconds(50))
+  #expect(pace.note(.milliseconds(2), .foreign("md5"), spellings: 2) == .milliseconds(58))
+  #expect(pace.note(.milliseconds(10), .today) == .milliseconds(20), "it counts as two checks of its kind")
+  #expect(pace.note(.milliseconds(60), .older, spellings: 2) == .zero)
+  #expect(pace.note(.milliseconds(10), .today, spellings: 2) == .milliseconds(50), "our own take it once")
+}
+
+@Test func `a password that is not typed in its normal form takes as long without an account as with an imported one`()
+  async throws
+{
+  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  func base64(_ bytes: [UInt8]) -> String { String(decoding: Base64.encode(bytes), as: UTF8.self) }
+  let slow = "$pbkdf2-sha256$i=100000$" + base64(Array("salt".utf8)) + "$" + base64([UInt8](repeating: 1, count: 32))
+  func time(_ password: String, _ hash: String?) async throws -> Duration {
+    let begun = ContinuousClock.now
+    #expect(try await !desk.verify(password, hash: hash, fate: Fate()).matches)
+    return begun.duration(to: .now)
+  }
+  var (unknown, imported): ([Duration], [Duration]) = ([], [])
+  for _ in 0..<9 {
+    // What most people type sets the pace.
+    for _ in 0..<2 { _ = try await time("wrong", slow) }
+    unknown.append(try await time("cafe\u{301}", nil))
+    imported.append(try await time("cafe\u{301}", slow))
+  }
+  #expect(unknown.sorted()[4] > imported.sorted()[4] * 0.8)
+}
+
 @Test func `kinds past the number that is kept apart share a place, and are held all the same`() {
   var pace = PasswordPace()
   _ = pace.note(.milliseconds(10), .today)

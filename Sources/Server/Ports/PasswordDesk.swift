@@ -36,7 +36,9 @@ final class PasswordDesk: Passwords {
   /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
   /// there is an account, nor that its hash is of older parameters than today's, or another service's.
   ///
-  /// A password is compared in its normal form, which is what is hashed here. Other services hashed it as it was typed.
+  /// A password is compared in its normal form, which is what is hashed here. Other services hashed it as it was typed,
+  /// so that theirs is compared with both: a password that is not typed in its normal form takes twice the time there,
+  /// and is held to that wherever it is refused.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     let typed = Array(password.utf8)
     let bytes = Array(normalisePassword(password).utf8)
@@ -46,18 +48,24 @@ final class PasswordDesk: Passwords {
     let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
       guard !fate.isCancelled else { return nil }
       let begun = ContinuousClock.now
-      let matches = foreign.map { $0.matches(typed, key: key) || (typed != bytes && $0.matches(bytes, key: key)) }
+      let matches = foreign.map { PasswordDesk.matches($0, typed, bytes, key: key) }
         ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
       let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)
-      let hold = pace.withLock { $0.note(took, kind) }
+      let hold = pace.withLock { $0.note(took, kind, spellings: typed == bytes ? 1 : 2) }
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
     guard let outcome else { throw Failure(.cancelled) }
     if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
     return outcome.check
+  }
+
+  /// Compares with both, whatever the first comes to.
+  private static func matches(_ hash: ForeignHash, _ typed: [UInt8], _ normal: [UInt8], key: Secret?) -> Bool {
+    let matches = hash.matches(typed, key: key)
+    return typed == normal ? matches : hash.matches(normal, key: key) || matches
   }
 
   func hash(_ password: String, fate: Fate) async throws -> String {
