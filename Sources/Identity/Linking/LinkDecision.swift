@@ -16,6 +16,12 @@ struct LinkFacts: Hashable, Sendable {
   var heldSince: Timestamp?
   /// The call has shown a second factor of the caller's.
   var factorPassed = false
+
+  /// Another number in the place of the caller's own: proved by a code of now, and nobody's yet (L2 comes first).
+  fileprivate func replacesNumber(by assertion: Assertion) -> Bool {
+    assertion.identity.providerID == WaysIn.phone && identityOwner == nil && heldSince == nil
+      && caller.state.holdsOther(than: assertion.identity)
+  }
 }
 
 /// The rows L1 to L12.
@@ -42,6 +48,9 @@ enum LinkDecision: Hashable, Sendable {
     // and the row may be his own.
     if facts.heldSince.map({ caller.session.authTime < $0 }) ?? true {
       do { try requireRecentLogin(caller, policy: policy, now: now) } catch { return .refuse(error) }
+    }
+    if case .assertion(let assertion) = proof, facts.replacesNumber(by: assertion) {
+      do { try requireLoginToReplaceNumber(caller, policy: policy, now: now) } catch { return .refuse(error) }
     }
     if caller.lacksSecondFactor, !facts.factorPassed { return .secondFactorRequired }
     switch proof {
@@ -78,11 +87,8 @@ enum LinkDecision: Hashable, Sendable {
       return .credentialInUse(assertion, ownerID: owner.account.id)
     }
     let isMailedLink = assertion.identity.providerID == WaysIn.emailLink
-    if state.holdsOther(than: assertion.identity) {
-      guard assertion.identity.providerID == WaysIn.phone, facts.heldSince == nil else {
-        return .refuse(.otherSubjectIsLinked(field: "credential"))
-      }
-      do { try requireLoginToReplaceNumber(facts.caller, policy: policy, now: now) } catch { return .refuse(error) }
+    if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
+      return .refuse(.otherSubjectIsLinked(field: "credential"))
     }
     if policy.oneAccountPerEmail || isMailedLink, let owner = facts.emailOwner,
       owner.account.id != state.account.id

@@ -281,6 +281,24 @@ import Testing
     #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
   }
 
+  @Test func `L11 a login too old to exchange a number is told so before a factor or the code is spent`() async throws {
+    world.store.insert(account(.proved(ada), password: true, phone: "+15550199", factors: [.totp]))
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    let code = try await world.phoneCode(for: .link, in: session)
+    await refused(.requiresRecentLogin) { try await world.link(code, session) }
+    #expect(try world.row(code.verificationID)?.completedAt == nil, "the code survives the login that is wanted")
+    #expect(!world.store.contents.pendings.values.contains { $0.purpose == .secondFactor })
+  }
+
+  @Test func `L2 a number of somebody else's is in use, however old the login that would exchange one`() async throws {
+    world.store.insert(account(id: "other", phone: number))
+    world.store.insert(account(phone: "+15550199"))
+    let session = try world.session(of: "account-y", by: .phone)
+    world.clock.advance(millis: world.policy.recentLoginMillis)
+    _ = try await world.link(world.phoneCode(for: .link, in: session), session).inUse
+  }
+
   @Test func `L9 an anonymous person with a number is none any more`() async throws {
     let session = try await world.signIn(.anonymous).grant
     let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
