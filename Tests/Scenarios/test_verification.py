@@ -41,6 +41,7 @@ def test_a_person_with_nothing_but_a_telephone_changes_its_number(mailing: Serve
     linking = by_phone(mailing, client, new, purpose=verification.PHONE_CODE_PURPOSE_LINK, id_token=made.id_token)
     linked = session(client.link(made.id_token, linking))
     assert linked.account.phone_number == new and linked.account.account_id == made.account.account_id
+    assert outbox.wait_for(mailing, "unlinked", old).values == {"provider_id": "phone"}
     assert session(client.sign_in(by_phone(mailing, client, new))).account.account_id == made.account.account_id
     assert session(client.sign_in(by_phone(mailing, client, old))).is_new_account, "the old number is free"
 

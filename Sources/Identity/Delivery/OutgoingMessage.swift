@@ -127,6 +127,23 @@ extension Environment {
     let before = edit.before.emailProved ? edit.before.email : nil
     return notices(kind, to: edit.state, others: before.map { [$0] } ?? [], values: values, now: now)
   }
+
+  /// Of a way in that went. A number hears itself that it went: its person may have no address.
+  func notices(ofUnlinked providerID: String, by edit: AccountEdit, now: Timestamp) -> [Write] {
+    let values = ["provider_id": providerID]
+    let mails = notices(.unlinked, of: edit, values: values, now: now)
+    guard let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber else { return mails }
+    return mails + textNotices(.unlinked, to: number, values: values, now: now)
+  }
+
+  /// Nothing where no text messages are configured.
+  func textNotices(
+    _ kind: OutgoingMessage.Kind, to number: String, values: [String: String], now: Timestamp
+  ) -> [Write] {
+    guard policy.textMessagesEnabled else { return [] }
+    let expiresAt = now.adding(millis: policy.noticeLifetimeMillis)
+    return [enqueue(OutgoingMessage(kind, to: .phoneNumber(number), values: values, expiresAt: expiresAt), now: now)]
+  }
 }
 
 // MARK: the bytes under the seal

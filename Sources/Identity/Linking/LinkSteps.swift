@@ -133,12 +133,7 @@ extension Link {
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
-    if let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber {
-      // Whoever has the old number has no way in any more, and no session by it (check 82).
-      writes.append(
-        .closeSessionsOf(
-          accountID: accountID, beganWith: WaysIn.phone, except: caller.session.id, at: now, reason: "number_replaced"))
-    }
+    writes += unlinkReplacedNumber(edit, caller, call, now)
     if let row {
       writes.append(
         .completePending(
@@ -154,5 +149,19 @@ extension Link {
     writes += call.remember(
       "linked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
     return .commit(Change(writes), .session(opened, edit.state))
+  }
+
+  /// A number that another one takes the place of is unlinked as by Unlink: whoever has it has no way in any more and
+  /// no session by it (check 82), and is told so, who may be the owner that a thief shuts out (check 84).
+  private func unlinkReplacedNumber(
+    _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> [Write] {
+    guard let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber else { return [] }
+    let accountID = edit.before.id
+    let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": WaysIn.phone])
+    let ending = Write.closeSessionsOf(
+      accountID: accountID, beganWith: WaysIn.phone, except: caller.session.id, at: now, reason: "number_replaced")
+    return [ending, environment.audit(note, call: call, now: now)]
+      + environment.notices(ofUnlinked: WaysIn.phone, by: edit, now: now)
   }
 }

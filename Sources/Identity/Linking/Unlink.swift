@@ -46,7 +46,7 @@ package struct Unlink: Sendable {
     ]
     let remembered = call.remember(
       "unlinked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
-    let notices = environment.notices(.unlinked, of: edit, values: ["provider_id": providerID], now: now)
+    let notices = environment.notices(ofUnlinked: providerID, by: edit, now: now)
     return .commit(Change(writes + notices + remembered), (opened, edit.state))
   }
 }

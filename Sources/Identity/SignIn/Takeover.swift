@@ -69,12 +69,9 @@ extension Environment {
   /// Tells the person of the account that an address was claimed from, where it can be reached otherwise.
   func notices(ofDetached email: String, from state: AccountState, now: Timestamp) -> [Write] {
     let others = state.identities.filter { $0.tier >= .verified }.compactMap(\.email).filter { $0 != email }
-    let mails = notices(
-      .addressDetached, to: state, others: Array(Set(others)).sorted(), values: ["email": email], now: now)
-    guard policy.textMessagesEnabled, let number = state.account.phoneNumber else { return mails }
-    let message = OutgoingMessage(
-      .addressDetached, to: .phoneNumber(number), values: ["email": email],
-      expiresAt: now.adding(millis: policy.noticeLifetimeMillis))
-    return mails + [enqueue(message, now: now)]
+    let values = ["email": email]
+    let mails = notices(.addressDetached, to: state, others: Array(Set(others)).sorted(), values: values, now: now)
+    guard let number = state.account.phoneNumber else { return mails }
+    return mails + textNotices(.addressDetached, to: number, values: values, now: now)
   }
 }

@@ -7,7 +7,9 @@ import Testing
 struct `Notices of links` {
   let world = World { $0.mailEnabled = true }
 
-  private func told() -> [OutgoingMessage] {
+  private func told() -> [OutgoingMessage] { told(in: world) }
+
+  private func told(in world: World) -> [OutgoingMessage] {
     world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
   }
 
@@ -39,6 +41,29 @@ struct `Notices of links` {
       })
     _ = try await world.unlink("google.com", try world.session(of: "account-y"))
     #expect(world.store.state("account-y")?.account.email == nil)
+    #expect(told().map(\.recipient) == [.email(ada)])
+  }
+
+  @Test func `check 84: a number that is replaced or unlinked hears of it itself, beside the proved address`()
+    async throws
+  {
+    let world = World.sending()
+    world.store.insert(account(.proved(ada), password: true, phone: "+15550199"))
+    let session = try world.session(of: "account-y")
+    let linked = try await world.link(world.phoneCode(for: .link, in: session), session).grant
+    _ = try await world.unlink("phone", linked)
+    let notices = told(in: world).filter { $0.kind != .phoneCode }
+    #expect(notices.map(\.kind) == [.unlinked, .unlinked, .linked, .unlinked, .unlinked])
+    let recipients: [OutgoingMessage.Recipient] = [
+      .email(ada), .phoneNumber("+15550199"), .email(ada), .email(ada), .phoneNumber(number),
+    ]
+    #expect(notices.map(\.recipient) == recipients)
+    #expect(notices.allSatisfy { $0.values == ["provider_id": "phone"] })
+  }
+
+  @Test func `without text messages a number is told nothing`() async throws {
+    world.store.insert(account(.proved(ada), password: true, phone: number))
+    _ = try await world.unlink("phone", try world.session(of: "account-y"))
     #expect(told().map(\.recipient) == [.email(ada)])
   }
 

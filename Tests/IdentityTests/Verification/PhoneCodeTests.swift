@@ -255,7 +255,9 @@ import Testing
     #expect(grant.account.account.phoneNumber == number && grant.account.account.phoneNumberSetAt == world.now)
     let open = Set(world.store.contents.openSessions(of: "account-y").map(\.id))
     #expect(open == [session.sessionID, grant.sessionID] && !open.contains(elsewhere.sessionID))
-    #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
+    #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "LINKED"])
+    let told = try world.lastMessage()
+    #expect(told.kind == .unlinked && told.recipient == .phoneNumber("+15550199"), "a person without an address")
     #expect(try await world.signIn(world.phoneCode(to: "+15550199")).grant.isNewAccount)
   }
 
