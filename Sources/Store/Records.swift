@@ -7,7 +7,9 @@ package struct AccountRecord: Hashable, Sendable {
   package var email: String?
   /// nil: nobody has proved the address.
   package var emailProof: EmailProof?
-  /// When it was first proved; nil for accounts whose proof is older than this record of it.
+  /// When an address that the account had held unproved was proved: until then its mailbox's owner may have known
+  /// nothing of the account, so that a reset drops ways in that are older. nil: there was no such time, as for an
+  /// address that came with its proof.
   package var emailProvedAt: Timestamp?
   /// The provider whose assertion proved it, where `emailProof` is `.assertion`.
   package var emailProofProviderID: String?

@@ -110,10 +110,7 @@ package struct CreateAccount: Sendable {
     account.displayName = request.displayName
     account.photoURL = request.photoURL
     account.lastSignInAt = now
-    if code != nil {
-      account.emailProof = .emailLink
-      account.emailProvedAt = now
-    }
+    if code != nil { account.emailProof = .emailLink }
     let opened = environment.openSession(accountID: account.id, by: .password, call: call, now: now)
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": WaysIn.password])
     let writes: [Write] = [

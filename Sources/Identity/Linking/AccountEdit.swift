@@ -66,7 +66,7 @@ extension AccountEdit {
     guard edited.account.email == email else { return hanging.append(.guardFreeEmail(email)) }
     guard !edited.account.emailProved, assertion.tier >= .verified else { return }
     edited.account.emailProof = .assertion
-    edited.account.emailProvedAt = now
+    noteProof(at: now)
     edited.account.emailProofProviderID = providerID
   }
 
@@ -92,6 +92,12 @@ extension AccountEdit {
   mutating func prove(by proof: EmailProof, now: Timestamp) {
     guard !edited.account.emailProved else { return }
     edited.account.emailProof = proof
+    noteProof(at: now)
+  }
+
+  /// Of an address that came with its proof nothing is noted: who has the mailbox brought it.
+  private mutating func noteProof(at now: Timestamp) {
+    guard !before.emailProved, before.email == edited.account.email else { return }
     edited.account.emailProvedAt = now
   }
 

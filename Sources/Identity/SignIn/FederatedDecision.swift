@@ -34,7 +34,7 @@ struct FederatedDecision: Sendable {
     var notes: [AuditNote] = []
     if policy.oneAccountPerEmail, let email = assertion.email {
       if emailOwner == nil || emailOwner?.account.id == owner.account.id {
-        edit.fillAddress(email, of: assertion, now: now)
+        edit.fillAddress(email, of: assertion)
       } else if news {
         let details = ["provider_id": providerID]
         notes.append(AuditNote(.addressOwnedElsewhere, accountID: owner.account.id, details: details))
@@ -55,7 +55,6 @@ struct FederatedDecision: Sendable {
       account.emailSource = providerID
       if assertion.tier >= .verified {
         account.emailProof = .assertion
-        account.emailProvedAt = now
         account.emailProofProviderID = providerID
       }
     }

@@ -29,7 +29,7 @@ extension AccountEdit {
 
   /// S1: an empty address is filled, an unproved one is proved. By 3.5 a first proof without a session of the account
   /// must not keep ways in that came before it; so it is taken only where this identity is the one way in there is.
-  mutating func fillAddress(_ email: String, of assertion: Assertion, now: Timestamp) {
+  mutating func fillAddress(_ email: String, of assertion: Assertion) {
     if edited.account.email == nil {
       edited.account.email = email
       edited.account.emailSource = assertion.identity.providerID
@@ -39,8 +39,8 @@ extension AccountEdit {
       account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && !account.customToken
       && edited.identities.count == 1
     guard account.email == email, !account.emailProved, assertion.tier >= .verified, isOnlyWayIn else { return }
+    // No `emailProvedAt`: beside what proves the address there is nothing that could be in doubt.
     edited.account.emailProof = .assertion
-    edited.account.emailProvedAt = now
     edited.account.emailProofProviderID = assertion.identity.providerID
   }
 

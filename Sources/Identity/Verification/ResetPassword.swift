@@ -72,7 +72,7 @@ enum ResetDecision: Hashable, Sendable {
     if account.disabled { return .refuse(.userIsDisabled) }
     var edit = AccountEdit(state)
     if account.emailProved {
-      let revoked = state.addressCameProved ? [] : account.emailProvedAt.map { edit.dropWaysIn(addedBefore: $0) } ?? []
+      let revoked = account.emailProvedAt.map { edit.dropWaysIn(addedBefore: $0) } ?? []
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: revoked, isReclaim: false)
     }
@@ -94,14 +94,6 @@ enum ResetDecision: Hashable, Sendable {
     let revoked = edit.dropUnproved(now: now)
     edit.reset(hash: hash, email: email, now: now)
     return .reset(edit, revoked: revoked, isReclaim: true)
-  }
-}
-
-extension AccountState {
-  /// An identity brought the address together with its proof: there was no time in which it was unproved.
-  fileprivate var addressCameProved: Bool {
-    guard account.emailProof == .assertion, let prover = account.emailProofProviderID else { return false }
-    return account.emailSource == prover && identity(of: prover)?.linkedAt == account.emailProvedAt
   }
 }
 

@@ -43,12 +43,74 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(Set(stored.identities.map(\.key.providerID)) == ["oidc.corp", "oidc.other"])
   }
 
-  @Test func `3.5 ways in from before an address that came with its proof stay`() async throws {
-    world.store.insert(account(phone: number) { $0.phoneNumberSetAt = beginning })
+  @Test(arguments: ["assertion", "link", "change", "assertion and change"])
+  func `3.5 ways in from before an address that came with its proof stay`(_ road: String) async throws {
+    world.store.insert(account(phone: number, identities: [corp(email: nil)]) { $0.phoneNumberSetAt = beginning })
     world.clock.advance(millis: 1)
-    _ = try await world.link(google(), try world.session(of: "account-y")).grant
-    #expect(try await world.reset(world.passwordReset()).revokedProviderIDs.isEmpty)
-    #expect(world.store.state("account-y")?.account.phoneNumber == number)
+    let session = try world.session(of: "account-y")
+    var email = ada
+    switch road {
+    case "assertion": _ = try await world.link(google(), session).grant
+    case "link": _ = try await world.link(world.emailLink(), session).grant
+    case "change": _ = try await world.confirm(world.emailChange(to: ada, session), session)
+    default:
+      let linked = try await world.link(google(), session).grant
+      email = "new@example.com"
+      _ = try await world.confirm(world.emailChange(to: email, linked), linked)
+    }
+    world.clock.advance(millis: 1)
+    #expect(try await world.reset(world.passwordReset(of: email)).revokedProviderIDs.isEmpty)
+    let stored = try #require(world.store.state("account-y"))
+    #expect(stored.account.phoneNumber == number && stored.holds(corp().identity))
+  }
+
+  @Test(arguments: ["click", "link", "assertion", "completion"])
+  func `3.5 ways in from before the proof of an address that was there go, by whatever road the proof came`(
+    _ road: String
+  ) async throws {
+    let planted = corp("planted", email: nil)
+    world.store.insert(
+      account(.unproved(ada), password: true, phone: number, identities: [planted]) {
+        $0.phoneNumberSetAt = beginning
+      })
+    world.clock.advance(millis: 1)
+    let session = try world.session(of: "account-y")
+    switch road {
+    case "click": _ = try await world.confirm(world.verification(session), session)
+    case "link": _ = try await world.link(world.emailLink(), session).grant
+    case "assertion": _ = try await world.link(google(), session).grant
+    default:
+      let exists = try await world.signIn(google()).exists
+      _ = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
+    }
+    #expect(world.store.state("account-y")?.account.emailProvedAt == world.now)
+    world.clock.advance(millis: 1)
+    #expect(try await world.reset(world.passwordReset()).revokedProviderIDs == ["phone", "oidc.corp"])
+    let stored = try #require(world.store.state("account-y"))
+    #expect(stored.account.phoneNumber == nil && !stored.holds(planted.identity))
+    #expect(stored.holds(google().identity) == ["assertion", "completion"].contains(road))
+  }
+
+  @Test(arguments: [false, true])
+  func `3.5 ways in that an address left in doubt stay so when another takes its place, and when it comes back`(
+    _ comesBack: Bool
+  ) async throws {
+    let new = "new@example.com"
+    world.store.insert(
+      account(.proved(ada), password: true, identities: [corp("planted", email: nil)]) {
+        $0.emailProvedAt = beginning.adding(millis: 1)
+      })
+    world.clock.advance(millis: 2)
+    let session = try world.session(of: "account-y")
+    let confirmed = try await world.confirm(world.emailChange(to: new, session), session)
+    if comesBack {
+      let back = try world.code(.emailChanged, to: ada)
+      world.clock.advance(millis: 1)
+      _ = try await world.update(try #require(confirmed.session), email: "third@example.com")
+      _ = try await world.confirm(back)
+    }
+    let answer = try await world.reset(world.passwordReset(of: comesBack ? ada : new))
+    #expect(answer.revokedProviderIDs == ["oidc.corp"])
   }
 
   @Test func `3.3 on an account that nobody proved it is reclaim`() async throws {
