@@ -20,13 +20,18 @@ struct CodeDecision: Sendable {
       return existingOnly ? .refuse(.noAccountYet) : .open(create())
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
-    // A claim moves nothing that the factor guards, and asks for none (`Takeover.claim`).
-    if !isPhone, owner.hasSecondFactor, !owner.account.emailProved, claimAddress, !existingOnly { return claim(owner) }
+    if !isPhone, isClaim(of: owner) { return claim(owner) }
     // An account with a factor is never taken over, nor does it lose anything: the factor guards it (section 3.3).
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     if owner.hasSecondFactor { return signIn(owner) }
     if isPhone || owner.account.emailProved { return signIn(owner) }
     return meetUnproved(owner)
+  }
+
+  /// Past a second factor: a claim moves nothing that it guards, and asks for none (`Takeover.claim`). Not from an
+  /// account that waits for the address's owner to come in for the first time (S12), who shows the factor.
+  private func isClaim(of owner: AccountState) -> Bool {
+    owner.hasSecondFactor && !owner.account.emailProved && claimAddress && !existingOnly && !owner.isUnentered(policy)
   }
 
   /// A way in that is new to the account, such as a first link to its proved address, is noted as one.

@@ -131,6 +131,16 @@ import Testing
     #expect(left.account.email == nil && left.factors == owner.factors)
   }
 
+  @Test(arguments: [FactorKind.totp, .phone])
+  func `S12 an account that was imported with a factor and never entered keeps its address from a claim`(
+    _ kind: FactorKind
+  ) async throws {
+    let imported = account(.unproved(ada), factors: [kind], madeByAdministrator: true)
+    world.store.insert(imported)
+    _ = try await claiming(world.emailLink()).required
+    #expect(world.store.state("account-y") == imported && world.store.contents.accounts.count == 1)
+  }
+
   @Test func `a device counts apart for mails only where the address is proved: a squatter's many send no more`()
     async throws
   {
