@@ -153,6 +153,20 @@ extension FinishSecondFactor {
     case .passed(let used):
       passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
     }
+    let step: Step<Ended>
+    do {
+      step = try decideAgain(held, passed, owner, facts, call, now)
+    } catch let failure as Failure {
+      throw failure.ofHeldCall
+    }
+    guard case .refuse(let failure, let change) = step else { return step }
+    return .refuse(failure.ofHeldCall, writing: change)
+  }
+
+  private func decideAgain(
+    _ held: HeldAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
+    _ now: Timestamp
+  ) throws -> Step<Ended> {
     if let failure = disabled(held) { return .refuse(failure) }
     switch held.intent {
     case .present: throw PendingTable.mismatch("a row that asks for nothing")
@@ -260,6 +274,16 @@ extension FinishSecondFactor {
       throw PendingTable.mismatch("the session is another account's")
     }
     return caller
+  }
+}
+
+extension Failure {
+  /// The fields are those of the call that was held. The one that ends it has none of them; its `pending_token` is
+  /// another one.
+  fileprivate var ofHeldCall: Failure {
+    var failure = self
+    failure.field = nil
+    return failure
   }
 }
 

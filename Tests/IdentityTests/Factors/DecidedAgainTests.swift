@@ -142,6 +142,18 @@ struct `Decided again after the second factor` {
     await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle)) }
   }
 
+  @Test func `what a completion refuses names no field, since the row that it completes is none of this call's`()
+    async throws
+  {
+    world.insertPerson()
+    let exists = try await world.signIn(corp()).exists
+    let required = try await world.signIn(rightPassword, pendingToken: exists.handle).required
+    let other = IdentityRecord(assertion: corp("c-2"), accountID: "account-y", linkedAt: world.now)
+    world.store.edit { $0.identities[other.key] = other }
+    let failure = await refused(.providerAlreadyLinked) { try await world.finish(required) }
+    #expect(failure?.field == nil)
+  }
+
   // MARK: linking
 
   private func linking(_ credential: Credential) async throws -> SecondFactorRequired {
@@ -184,6 +196,18 @@ struct `Decided again after the second factor` {
       return
     }
     #expect(again.sessionID == grant.sessionID)
+  }
+
+  @Test func `what a link refuses after the factor names no field of the link`() async throws {
+    let required = try await linking(.providerToken(world.providers.token(corp())))
+    let other = IdentityRecord(assertion: corp("c-2"), accountID: "account-y", linkedAt: world.now)
+    world.store.edit { $0.identities[other.key] = other }
+    let failure = await refused(.providerAlreadyLinked) { try await world.finish(required) }
+    #expect(failure?.field == nil)
+    var later = world
+    later.policy.enabledProviderIDs = []
+    let disabled = await refused(.operationNotAllowed) { try await later.finish(required) }
+    #expect(disabled?.field == nil)
   }
 
   @Test func `a password is set by the finish and not before`() async throws {
