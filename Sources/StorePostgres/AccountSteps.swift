@@ -41,6 +41,7 @@ extension Script {
       .bind(account.phoneNumberSetAt)
   }
 
+  /// All but its pending rows, which wait for their lock.
   private func close(_ closed: ClosedAccountRecord, _ version: Int64?) {
     if let version {
       add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
@@ -51,7 +52,6 @@ extension Script {
       add(statement) { $0.bind(closed.id) }
     }
     addLong(.deleteSessions) { $0.bind(closed.id) }
-    deletePendings(of: closed.id, except: nil, sparing: nil)
     add(.insertClosedAccount) {
       $0.bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
         .bind(closed.closedAt)

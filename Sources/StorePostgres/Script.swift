@@ -5,8 +5,12 @@ import Store
 /// Many transactions run at once here, and each must come to what it would alone. Unique keys and the conditions of
 /// updates see to most of it: a row that another transaction has changed is waited for and looked at again. What is
 /// decided on more than one row is guarded by a lock that is taken before anything is looked at. All take their locks
-/// in one order, so that none waits for another that waits for it: throttles, accounts, the row of all pending rows,
-/// then what the writes touch.
+/// in one order, so that none waits for another that waits for it: throttles, accounts, where pending rows change as
+/// well sessions and the row of all pending rows, then what the writes touch.
+///
+/// Sessions come before that one row, which everybody needs who has a code sent: an account may have very many of them,
+/// and some may be locked. So of several guards that fail, that of a session may decide the outcome though it does not
+/// come first; the change is decided again in any case.
 final class Script {
   private(set) var steps: [Step] = []
   /// Where the answer says how many pending rows there are now, or, beside its guard, how many messages wait.
@@ -27,11 +31,16 @@ final class Script {
     self.throttles = throttles
     writtenAtMicros = nowMicros
     add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
-    lock(change)
-    for write in change.writes { add(write) }
-    if change.writes.contains(where: \.changesPendings) {
+    let changesPendings = change.writes.contains(where: \.changesPendings)
+    lockAccounts(change, always: changesPendings)
+    if changesPendings {
+      for write in change.writes where write.touchesSessions { add(write) }
+      add(.lockPendings)
+      for write in change.writes { addBehindLock(write) }
       pendingStep = steps.count
       add(.held) { $0.bind(CountScope.total) }
+    } else {
+      for write in change.writes { add(write) }
     }
     // Before the COMMIT, which is the trip's.
     add(.withoutTimeLimit)
@@ -53,14 +62,23 @@ final class Script {
 
   // MARK: Locks
 
-  private func lock(_ change: Change) {
+  /// - Parameter always: also where the first write locks the only one, since it is not what is done first.
+  private func lockAccounts(_ change: Change, always: Bool) {
     let accounts = Set(change.writes.compactMap(\.lockedAccountID) + change.writes.compactMap(\.sessionsAccountID))
     // A single account that is locked by the first write needs no lock before it.
-    if accounts.count > 1 || (accounts.count > 0 && change.writes.first?.lockedAccountID == nil) {
+    if accounts.count > 1 || (accounts.count > 0 && (always || change.writes.first?.lockedAccountID == nil)) {
       let made = change.writes.compactMap(\.madeAccountID)
       for id in accounts.subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
     }
-    if change.writes.contains(where: \.changesPendings) { add(.lockPendings) }
+  }
+
+  /// What is left of a write once the sessions have been dealt with.
+  private func addBehindLock(_ write: Write) {
+    if case .closeAccount(let closed, _) = write {
+      deletePendings(of: closed.id, except: nil, sparing: nil)
+    } else if !write.touchesSessions {
+      add(write)
+    }
   }
 
   // MARK: Writes
@@ -145,6 +163,16 @@ extension Write {
     case .insertSession(let session): session.accountID
     case .closeSessions(let accountID, _, _, _), .closeSessionsOf(let accountID, _, _, _, _): accountID
     default: nil
+    }
+  }
+
+  /// Whether it locks, ends or looks at sessions, or is one that comes: in the order of these writes among themselves.
+  fileprivate var touchesSessions: Bool {
+    switch self {
+    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession, .guardIdle,
+      .closeAccount:
+      true
+    default: false
     }
   }
 

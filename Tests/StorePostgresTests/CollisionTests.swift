@@ -80,6 +80,43 @@ import Testing
     await store.close()
   }
 
+  private static func pending(_ number: UInt8) -> Write {
+    .insertPending(
+      PendingRecord(
+        digest: Digest([UInt8](repeating: number, count: 32)), purpose: .phoneCode,
+        identity: IdentityKey(providerID: "phone", subject: "\(number)"), email: nil, tier: .unverified, accountID: "",
+        caller: CallerName("shop"), binding: nil, attemptID: "", sealed: [], createdAt: Timestamp(millis: 0),
+        expiresAt: Timestamp(millis: 10), attemptsLeft: 1),
+      limits: PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9))
+  }
+
+  @Test(arguments: [true, false])
+  func `who waits for the sessions of an account keeps nobody from having pending rows`(isClosed: Bool) async throws {
+    let place = try Place()
+    let store = try place.open()
+    let began = try await store.commit(.insertAccount(AccountRecord("ann")), Self.session("own"), Self.pending(1))
+    #expect(began == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM sessions WHERE id = 'own' FOR UPDATE")
+    let writes: [Write] = isClosed
+      ? [.closeAccount(ClosedAccountRecord(id: "ann", closedAt: Self.now), version: 1)]
+      : [
+        .cutOff(accountID: "ann", at: Self.now, disabling: false),
+        .closeSessions(accountID: "ann", except: nil, at: Self.now, reason: "revoked"),
+        .deletePendings(accountID: "ann"),
+      ]
+    async let ended = store.commit(Change(writes), fate: Fate())
+    async let held = store.commit(.guardSession(id: "own", at: Self.now), Self.pending(2))
+    try await place.wait(forLocks: 2)
+    #expect(try await store.commit(Self.pending(3)) == .committed)
+    try other.execute("COMMIT")
+    #expect(try await ended == .committed)
+    let outcome = try await held
+    #expect(outcome == .committed || outcome == .stale, "it came before the end of its session, or behind it")
+    await store.close()
+  }
+
   @Test func `an account that is confirmed is changed only behind the change that has confirmed it`() async throws {
     let place = try Place()
     let store = try place.open()
