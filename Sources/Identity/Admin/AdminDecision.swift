@@ -91,13 +91,6 @@ extension AccountState {
 }
 
 extension Environment {
-  /// The account behind a change that asked for no version: what others have made of it meanwhile shows as well. Where
-  /// that cannot be looked up, the account as it was decided on, since the change is made.
-  func latest(_ state: AccountState, _ query: Query) async -> AccountState {
-    let facts = try? await load(query)
-    return facts?.account ?? state
-  }
-
   /// Loads the account, decides and commits; and decides again where somebody else changed it meanwhile.
   func administer(
     _ query: Query, _ call: CallFacts, decide: (AccountState, Facts, Timestamp) -> AdminDecision

@@ -15,7 +15,7 @@ package struct RemoveSecondFactors: Sendable {
     let (state, facts) = try await environment.administer(query, call) { state, _, now in
       AdminDecision.removeSecondFactors(state, notices: notices(state, now), now: now)
     }
-    return (await environment.latest(state, query), (facts.account?.factors.count ?? 0) - state.factors.count)
+    return (state, (facts.account?.factors.count ?? 0) - state.factors.count)
   }
 
   /// One for each factor, as where its person withdraws it; recovery codes go with them unmentioned.

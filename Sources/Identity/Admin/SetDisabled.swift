@@ -14,6 +14,6 @@ package struct SetDisabled: Sendable {
     let (state, _) = try await environment.administer(query, call) { state, _, now in
       AdminDecision.setDisabled(disabled, state, now: now)
     }
-    return await environment.latest(state, query)
+    return state
   }
 }
