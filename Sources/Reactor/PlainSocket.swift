@@ -30,7 +30,8 @@ package func endSending(to descriptor: Int32) { _ = lk_shutdown_write(descriptor
 /// Whether the peer has still to take something that was sent, and is there: its kernel answers even where its program
 /// does not read.
 package func isTaking(_ descriptor: Int32) -> Bool {
-  let unansweredMax = 3
+  // Some six seconds where answers usually come at once.
+  let unansweredMax = 5
   return lk_unacknowledged(descriptor) > 0 && lk_unanswered(descriptor) < unansweredMax
 }
 

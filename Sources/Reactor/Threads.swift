@@ -115,10 +115,11 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   return nil
 }
 
-/// Whether the file of a secret is open to everybody; false where there is none. Whom its group may hold is the
-/// operator's matter: systemd and Kubernetes give secrets to a group.
+/// Whether the file of a secret is open to everybody, or to its group; false where there is none. systemd and
+/// Kubernetes let a group read secrets, and Kubernetes lets it write to volumes that can be written.
 package func anybodyMayRead(_ path: String) -> Bool { fileMode(path) & 0o004 != 0 }
 package func anybodyMayWrite(_ path: String) -> Bool { fileMode(path) & 0o002 != 0 }
+package func groupMayWrite(_ path: String) -> Bool { fileMode(path) & 0o020 != 0 }
 private func fileMode(_ path: String) -> Int32 { max(0, unsafe lk_file_mode(path)) }
 
 package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }

@@ -184,13 +184,15 @@ struct WaitingLines {
     return !isAwaited
   }
 
-  mutating func lose(_ lines: Int, nowMillis: Int64) {
+  /// - Parameter untold: lost earlier, and told by a line that was lost as well.
+  mutating func lose(_ lines: Int, untold: Int = 0, nowMillis: Int64) {
     if dropped == 0 { droppedSinceMillis = nowMillis }
-    dropped += lines
+    dropped += lines + untold
     droppedInAll += lines
   }
 
-  mutating func take() -> [UInt8] {
+  /// - Returns: what there is to write; where lines were dropped, the last one tells how many.
+  mutating func take() -> (bytes: [UInt8], told: Int) {
     if dropped > 0 {
       bytes += JSONLines.line(atMillis: droppedSinceMillis, .warning, "log lines dropped", [("count", "\(dropped)")])
     }
@@ -199,7 +201,7 @@ struct WaitingLines {
       dropped = 0
       isAwaited = false
     }
-    return bytes
+    return (bytes, dropped)
   }
 }
 
@@ -237,12 +239,17 @@ private final class LineWriter: Sendable {
   func flush() {
     let lineEnd = UInt8(ascii: "\n")
     writing.withLock { isTorn in
-      let bytes = (isTorn ? [lineEnd] : []) + waiting.withLock { $0.take() }
+      let (lines, told) = waiting.withLock { $0.take() }
+      let bytes = (isTorn ? [lineEnd] : []) + lines
       let written = writeAll(bytes, to: descriptor)
+      guard written < bytes.count else {
+        isTorn = false
+        return
+      }
+      // A full disk may have room again for the next. The line that tells how many were dropped is none of them.
+      let lost = bytes[max(written, bytes.count - lines.count)...].count { $0 == lineEnd } - (told > 0 ? 1 : 0)
       if written > 0 { isTorn = bytes[written - 1] != lineEnd }
-      let lost = bytes[written...].count { $0 == lineEnd }
-      // A full disk may have room again for the next.
-      if lost > 0 { waiting.withLock { $0.lose(lost, nowMillis: wallMillis()) } }
+      waiting.withLock { $0.lose(lost, untold: told, nowMillis: wallMillis()) }
     }
   }
 }

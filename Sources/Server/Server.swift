@@ -23,6 +23,7 @@ package final class Server: Sendable {
   private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
   private let workersRunning: Atomic<Int>
   private let ended = Wakeups()
+  private let mayAccept = Wakeups()
   private let listenerClosed = Wakeups()
   private let settings: Settings
   private let sweeping: Task<Void, Never>
@@ -36,7 +37,8 @@ package final class Server: Sendable {
   private let endpointMailbox: Mailbox<HTTPEndpoint.Letter>
   private let keysMailbox: Mailbox<HTTPEndpoint.Letter>
 
-  /// Opens the store, listens and serves. Throws `ConfigurationError` where a setting cannot be carried out.
+  /// Opens the store and makes everything that serves; `serve` begins. Throws `ConfigurationError` where a setting
+  /// cannot be carried out.
   package init(_ settings: Settings, log: Log, metrics registry: MetricsRegistry) async throws {
     self.settings = settings
     self.log = log
@@ -103,7 +105,12 @@ package final class Server: Sendable {
     if let keysTLS { try startKeys(keysTLS, metrics) }
     try startWorkers(shared, calls)
     startAcceptor(shared, listening)
-    log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(count)"])
+  }
+
+  /// Takes connections from now on: whoever can drain the server knows it.
+  package func serve() {
+    mayAccept.signal()
+    log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(workers.count)"])
   }
 
   /// Returns once each of them can take connections: a connection that is given to one that cannot hangs for ever.
@@ -138,6 +145,7 @@ package final class Server: Sendable {
   private func startAcceptor(_ shared: Shared, _ listening: BoundSocket) {
     let (mailbox, workers, log) = (acceptorMailbox, workers, log)
     startThread(named: "acceptor") { [self] in
+      mayAccept.wait()
       do {
         // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
         try Acceptor(Listening(listening), mailbox: mailbox, workers: workers, shared: shared).run()

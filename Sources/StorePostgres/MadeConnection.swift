@@ -27,7 +27,8 @@ import Store
       let stateClass = state.prefix(2)
       // The connection, another transaction, resources, locks, somebody's intervention, the system.
       if !state.isEmpty { return !["08", "40", "53", "55", "57", "58"].contains(stateClass) }
-      // One of several hosts that comes back is enough.
+      // One of several hosts that comes back, or has a name again, is enough.
+      guard !text.contains("could not translate host name") else { return false }
       let hosts = text.split(separator: Refusal.ofHost)
       return !hosts.isEmpty && hosts.allSatisfy { host in Refusal.lasting.contains { host.contains($0) } }
     }

@@ -64,7 +64,9 @@ struct LatchkeyDaemon: ParsableCommand {
     let served = Served(lines)
     startThread(named: "start") {
       switch waitFor({ try await Server(settings, log: log, metrics: metrics) }) {
-      case .success(let server): served.begin(server)
+      case .success(let server):
+        served.begin(server)
+        server.serve()
       case .failure(let error as ConfigurationError):
         LatchkeyDaemon.complain(of: error, in: config)
         exitNow(LatchkeyDaemon.exitCode(of: error))

@@ -305,7 +305,7 @@ def test_a_client_whose_machine_is_gone_does_not_hold_the_drain(draining: Server
         settled(connection)
         take_nothing_any_more(connection)
         draining.signal()
-        assert draining.wait(8) == 0
+        assert draining.wait(15) == 0
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

@@ -144,10 +144,10 @@ private struct NotForeseen: Error {}
   #expect([append(at: 951_782_400_000), append(at: 951_782_400_001)] == [false, false])
   #expect(waiting.droppedInAll == 2)
   let note = #"{"at":"2000-02-29T00:00:00.000Z","level":"warning","message":"log lines dropped","count":"2"}"#
-  let taken = String(decoding: waiting.take(), as: UTF8.self)
+  let taken = String(decoding: waiting.take().bytes, as: UTF8.self)
   #expect(taken == "{}\n{}\n" + note + "\n")
   #expect([append(at: 3)] == [true])
-  let rest = [waiting.take(), waiting.take()]
+  let rest = [waiting.take().bytes, waiting.take().bytes]
   #expect(rest == [line, []] && waiting.droppedInAll == 2)
 }
 
@@ -166,9 +166,11 @@ private struct NotForeseen: Error {}
   let full = unsafe Glibc.open("/dev/full", O_WRONLY)
   defer { close(full) }
   let lines = JSONLines(level: .info, descriptor: full)
-  for _ in 0..<3 { Log(lines).info("lost") }
-  lines.flush()
-  #expect(lines.droppedInAll >= 3)
+  for count in [3, 4] {
+    for _ in 0..<count { Log(lines).info("lost") }
+    lines.flush()
+  }
+  #expect(lines.droppedInAll == 7)
 }
 
 @Test func `a line that is cut off is ended before the next`() throws {

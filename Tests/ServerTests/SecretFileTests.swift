@@ -51,12 +51,16 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
   }
 }
 
-@Test func `the file of a secret that anybody can read is warned of, where it is used`() async throws {
+@Test func `the file of a secret that anybody can read or its group write is warned of, where it is used`()
+  async throws
+{
   try await withFolder { folder in
     let (settings, files, names) = try everySecret(folder)
     for path in files { unsafe chmod(path, 0o640) }
     #expect(settings.warningsOfFiles() == [])
     for path in files { unsafe chmod(path, 0o644) }
+    #expect(settings.warningsOfFiles().map { $0.prefix { $0 != ":" } }.sorted() == names.map { $0[...] }.sorted())
+    for path in files { unsafe chmod(path, 0o660) }
     #expect(settings.warningsOfFiles().map { $0.prefix { $0 != ":" } }.sorted() == names.map { $0[...] }.sorted())
   }
 }

@@ -9,6 +9,8 @@ import Testing
     + "FATAL:  no pg_hba.conf entry for host", "received invalid response to SSL negotiation: H",
   "could not translate host name \"a\" to address: Name or service not known connection to server at \"b\" failed: "
     + "FATAL:  no pg_hba.conf entry for host",
+  "connection to server at \"b\" failed: FATAL:  no pg_hba.conf entry for host could not translate host name \"a\" to "
+    + "address: Temporary failure in name resolution",
 ])
 func `a database that does not answer may do so later`(text: String) {
   #expect(!MadeConnection.Refusal(text: text).isLasting)

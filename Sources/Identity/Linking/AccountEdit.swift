@@ -96,7 +96,7 @@ extension AccountEdit {
   }
 
   /// Of an address that came with its proof nothing is noted: who has the mailbox brought it.
-  private mutating func noteProof(at now: Timestamp) {
+  mutating func noteProof(at now: Timestamp) {
     guard !before.emailProved, before.email == edited.account.email else { return }
     edited.account.emailProvedAt = now
   }

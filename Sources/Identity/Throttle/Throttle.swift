@@ -10,11 +10,13 @@ package enum ThrottledMatter: Sendable {
   case signUps
   /// Mails and messages, to an address or a number.
   case sends
+  /// Of an account, by whoever holds a session of it.
+  case updates
 
   /// Of the subject, or of a known device of its owner, or of all of them, in its stead, and of the network and the
   /// caller; nil: not counted by it.
   fileprivate var kinds:
-    (subject: ThrottleKind?, device: ThrottleKind?, network: ThrottleKind, caller: ThrottleKind)
+    (subject: ThrottleKind?, device: ThrottleKind?, network: ThrottleKind?, caller: ThrottleKind?)
   {
     switch self {
     case .passwordFailures:
@@ -26,6 +28,7 @@ package enum ThrottledMatter: Sendable {
       (.codeFailuresPerAccount, .codeFailuresOnKnownDevices, .codeFailuresPerNetwork, .codeFailuresPerCaller)
     case .signUps: (nil, nil, .signUpsPerNetwork, .signUpsPerCaller)
     case .sends: (.sendsPerRecipient, .sendsOnKnownDevices, .sendsPerNetwork, .sendsPerCaller)
+    case .updates: (.updatesPerAccount, nil, nil, nil)
     }
   }
 }
@@ -119,7 +122,7 @@ extension Throttle {
   fileprivate var refusesBlocked: Bool {
     switch matter {
     case .codeFailures: false
-    case .passwordFailures, .signUps, .sends: true
+    case .passwordFailures, .signUps, .sends, .updates: true
     }
   }
 }
@@ -144,8 +147,8 @@ extension Environment {
     case (let kind?, _?): count(kind, subject)
     default: break
     }
-    if let network = Network(call.ipAddress) { count(kinds.network, network.text) }
-    count(kinds.caller, call.caller.text)
+    if let kind = kinds.network, let network = Network(call.ipAddress) { count(kind, network.text) }
+    if let kind = kinds.caller { count(kind, call.caller.text) }
     return Throttle(counters, matter, deviceID: deviceID)
   }
 

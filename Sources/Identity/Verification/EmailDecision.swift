@@ -27,7 +27,7 @@ enum EmailDecision {
     }
     if let owner, owner.account.id != caller.state.account.id { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(caller.state)
-    edit.changeAddress(to: email)
+    edit.changeAddress(to: email, now: now)
     edit.edited.account.tokensValidAfter = now
     return .edit(edit)
   }
@@ -39,7 +39,7 @@ enum EmailDecision {
     // One that nobody proved is detached: a thief could take the address that he set free by merely naming it.
     if let owner, owner.account.id != state.account.id, owner.account.emailProved { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(state)
-    edit.changeAddress(to: email)
+    edit.changeAddress(to: email, now: now)
     edit.dropWaysIn(addedSince: code.row.createdAt)
     edit.dropFactors(addedSince: code.row.createdAt)
     edit.edited.account.tokensValidAfter = now
@@ -57,8 +57,9 @@ extension Failure {
 
 extension AccountEdit {
   /// To one that is proved by this very call. What a former address left in doubt stays so.
-  mutating func changeAddress(to email: String) {
+  mutating func changeAddress(to email: String, now: Timestamp) {
     edited.account.email = email
+    noteProof(at: now)
     edited.account.emailSource = WaysIn.password
     edited.account.emailProof = .confirmation
     edited.account.emailProofProviderID = nil

@@ -21,9 +21,11 @@ extension Settings {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Files of secrets that everybody on the machine may read. Those that everybody may write are refused.
+  /// Files of secrets that everybody on the machine may read, or their group write. Those that everybody may write are
+  /// refused.
   package func warningsOfFiles() -> [String] {
     secretFiles().filter { anybodyMayRead($0.path) }.map { "\($0.setting): \($0.path) can be read by anybody" }
+      + secretFiles().filter { groupMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by its group" }
   }
 
   /// Of those that are used.

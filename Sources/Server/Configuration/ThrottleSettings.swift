@@ -55,5 +55,6 @@ extension Settings {
     ),
     ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
     ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),
+    ("updates_per_account_max", .updatesPerAccount, "Update calls of one account in 10 minutes"),
   ]
 }

@@ -40,6 +40,18 @@ private let new = "new@example.com"
     #expect(signedIn.account.account.id == "account-y")
   }
 
+  @Test func `3.5 an address that the account came to hold unproved before the link was followed was in doubt`()
+    async throws
+  {
+    world.store.insert(account(phone: number))
+    let session = try world.session(of: "account-y")
+    let code = try await world.emailChange(to: new, session)
+    world.store.edit { $0.accounts["account-y"]?.email = new }
+    world.clock.advance(millis: 1)
+    _ = try await world.confirm(code, session)
+    #expect(world.store.state("account-y")?.account.emailProvedAt == world.now)
+  }
+
   @Test func `check 84: the old address is told, with a way back, and the new one without`() async throws {
     let back = try await changed().wayBack
     #expect(try await world.check(back) == CodeCheck(
