@@ -22,8 +22,9 @@ package enum ThrottleKind: String, Sendable, CaseIterable {
   case sendsPerNetwork = "sends_per_network"
   case sendsPerCaller = "sends_per_caller"
   /// Each makes a session, and raises the version of the account: whoever holds a stolen session must not keep the
-  /// account changing for as long as its person tries to sign in or to reset the password.
-  case updatesPerAccount = "updates_per_account"
+  /// account changing for as long as its person tries to sign in or to reset the password. What a person drives such a
+  /// thief out by is neither counted nor refused: a new password, Unlink and the end of sessions.
+  case changesPerAccount = "changes_per_account"
 }
 
 /// How often is too often, and what follows.

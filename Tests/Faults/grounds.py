@@ -28,7 +28,7 @@ SETTINGS: dict[str, Settings] = {
         "password_failures_per_caller_max": 0, "code_failures_per_network_max": 0, "code_failures_per_caller_max": 0,
         "sign_ups_per_network_max": 0, "sign_ups_per_caller_max": 0, "sends_per_recipient_max": 0,
         "sends_per_network_max": 0, "sends_per_caller_max": 0,
-        "updates_per_account_max": 0},
+        "changes_per_account_max": 0},
     "limits": {"offences_per_address_max": 1_000_000, "resets_max": 10_000},
 }
 MAIL_SECONDS = 0.02

@@ -138,7 +138,7 @@ private let numbers: [NumberSetting] = [
   rate("sends_per_recipient", .sendsOnKnownDevices),
   rate("sends_per_network", .sendsPerNetwork),
   rate("sends_per_caller", .sendsPerCaller),
-  rate("updates_per_account", .updatesPerAccount),
+  rate("changes_per_account", .changesPerAccount),
   number("limits.watchers_max", 1...10_000) { $0.limits.watch.watchersMax },
   number("limits.watchers_per_caller_max", 1...10_000) { $0.limits.watch.watchersPerCallerMax },
   seconds("limits.watch_heartbeat_seconds", 1...3_600) { $0.limits.watch.heartbeatMillis },

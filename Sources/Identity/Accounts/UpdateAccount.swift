@@ -40,10 +40,11 @@ package struct UpdateAccount: Sendable {
     // The new address is told of the change, whoever's it is.
     let throttle = request.email.map { environment.throttle(.sends, of: $0, call: call) }
     throttle?.look(into: &query)
-    let updates = environment.throttle(.updates, of: token.accountID, call: call)
-    updates.look(into: &query)
+    // A new password drives out whoever holds a stolen session, who must not keep it away by changes of his own.
+    let changes = request.newPassword == nil ? environment.throttle(.changes, of: token.accountID, call: call) : nil
+    changes?.look(into: &query)
     var facts = try await environment.first(query)
-    _ = try updates.admit(facts, now: environment.clock.now())
+    _ = try changes?.admit(facts, now: environment.clock.now())
     var change = AccountChange(displayName: request.displayName, photoURL: request.photoURL, email: request.email)
     if let password = request.newPassword {
       let now = environment.clock.now()
@@ -67,8 +68,8 @@ package struct UpdateAccount: Sendable {
         return .refuse(failure, writing: Change(admitted.count(at: now)))
       case .update(let update):
         let admitted = update.newEmail == nil ? nil : try throttle?.admit(facts, now: now)
-        let counts = try updates.admit(facts, now: now).count(at: now) + (admitted?.count(at: now) ?? [])
-        return commit(update, caller, counting: counts, call, now)
+        let counted = [admitted, try changes?.admit(facts, now: now)].compactMap(\.self)
+        return commit(update, caller, counting: counted.flatMap { $0.count(at: now) }, call, now)
       }
     }
     switch settled {

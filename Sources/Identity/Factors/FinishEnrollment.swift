@@ -35,6 +35,8 @@ package struct FinishEnrollment: Sendable {
     query.pending = try environment.pendingDigest(request.enrollmentID)
     let throttle = environment.throttle(.codeFailures, of: token.accountID, call: call)
     throttle.look(into: &query)
+    let changes = environment.throttle(.changes, of: token.accountID, call: call)
+    changes.look(into: &query)
     let facts = try await environment.first(query)
     let ended = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Ended> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
@@ -48,7 +50,8 @@ package struct FinishEnrollment: Sendable {
         let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
         return .commit(Change(counts), .wrongCode)
       case .proved(let lastStep):
-        return enrol(held, lastStep: lastStep, row, caller, resets: admitted.reset(at: now), call, now)
+        let counts = try admitted.reset(at: now) + changes.admit(facts, now: now).count(at: now)
+        return enrol(held, lastStep: lastStep, row, caller, counting: counts, call, now)
       }
     }
     switch ended {
@@ -92,7 +95,7 @@ package struct FinishEnrollment: Sendable {
 
 extension FinishEnrollment {
   private func enrol(
-    _ held: HeldEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession, resets: [Write],
+    _ held: HeldEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession, counting counts: [Write],
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Ended> {
     var edit = AccountEdit(caller.state)
@@ -128,7 +131,7 @@ extension FinishEnrollment {
     ]
     let notices = environment.notices(
       .factorEnrolled, to: caller.state, values: ["factor": enrolled.kind.rawValue], now: now)
-    return .commit(Change(writes + notices + resets), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
+    return .commit(Change(writes + notices + counts), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
   }
 }
 

@@ -16,9 +16,13 @@ package struct Link: Sendable {
     if case .pendingToken(let handle) = request.credential { query.pending = try? environment.pendingDigest(handle) }
     let throttle = throttle(request.credential, call)
     throttle?.look(into: &query)
+    let changes = environment.throttle(.changes, of: token.accountID, call: call)
+    changes.look(into: &query)
     let facts = try await environment.first(query)
     let caller = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
+    // A redirect is good once: it is there still when the account may be changed again.
+    _ = try changes.admit(facts, now: environment.clock.now())
 
     var verified: VerifiedLink
     switch try await verify(request.credential, for: caller, facts, call) {
@@ -26,6 +30,7 @@ package struct Link: Sendable {
     case .verified(let proof): verified = proof
     }
     verified.admitted = admitted
+    verified.changes = changes
     query.identity = verified.assertion?.identity
     if let identity = query.identity, identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
     query.email = verified.email

@@ -14,8 +14,8 @@ struct LinkFacts: Hashable, Sendable {
   var emailOwner: AccountState?
   /// When the proof was put in a pending row that this call completes (L10).
   var heldSince: Timestamp?
-  /// The call has shown a second factor of the caller's.
-  var factorPassed = false
+  /// When the call began to wait for the second factor of the caller's that it has now shown.
+  var shownFactorSince: Timestamp?
 
   /// Another number in the place of the caller's own: proved by a code of now, and nobody's yet (L2 comes first).
   fileprivate func replacesNumber(by assertion: Assertion) -> Bool {
@@ -44,15 +44,17 @@ enum LinkDecision: Hashable, Sendable {
       guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
       if caller.state.holds(identity) { return .alreadyLinked }
     }
+    // A login that grew too old while the factor was asked for would cost the person both codes.
+    let asked = facts.shownFactorSince ?? now
     // Who signed in after the row was made did so to complete it. An older login is a session that a thief may hold,
     // and the row may be his own.
     if facts.heldSince.map({ caller.session.authTime < $0 }) ?? true {
-      do { try requireRecentLogin(caller, policy: policy, now: now) } catch { return .refuse(error) }
+      do { try requireRecentLogin(caller, policy: policy, now: asked) } catch { return .refuse(error) }
     }
     if case .assertion(let assertion) = proof, facts.replacesNumber(by: assertion) {
-      do { try requireLoginToReplaceNumber(caller, policy: policy, now: now) } catch { return .refuse(error) }
+      do { try requireLoginToReplaceNumber(caller, policy: policy, now: asked) } catch { return .refuse(error) }
     }
-    if caller.lacksSecondFactor, !facts.factorPassed { return .secondFactorRequired }
+    if caller.lacksSecondFactor, facts.shownFactorSince == nil { return .secondFactorRequired }
     switch proof {
     case .assertion(let assertion): return decide(assertion, facts, policy: policy, now: now)
     case .password(let email, let hash): return decide(email: email, hash: hash, facts, now: now)

@@ -32,7 +32,7 @@ extension Link {
     if facts.tokenSpent { return refuse(.tokenWasSpent, row, verified) }
     let linkFacts = LinkFacts(
       caller: caller, identityOwner: facts.identityOwner ?? facts.phoneOwner, emailOwner: facts.emailOwner,
-      heldSince: row?.createdAt, factorPassed: verified.passed != nil)
+      heldSince: row?.createdAt, shownFactorSince: verified.passed?.row.createdAt)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
     case .refuse(let failure):
       let counts = failure.reason == .emailAlreadyInUse ? verified.admitted?.count(at: now) ?? [] : []
@@ -41,7 +41,9 @@ extension Link {
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
-    case .link(let edit): return link(verified, edit, caller, row, call, now)
+    case .link(let edit):
+      let counts = try verified.changes?.admit(facts, now: now).count(at: now) ?? []
+      return link(verified, edit, caller, row, counting: counts, call, now)
     }
   }
 
@@ -116,8 +118,8 @@ extension Link {
   /// hour cannot make itself young by linking. Only an anonymous person logs in by it for the first time. The session
   /// of the call stays open: its other users would take its end for a sign-out.
   private func link(
-    _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts,
-    _ now: Timestamp
+    _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?,
+    counting counts: [Write], _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let accountID = caller.state.account.id
     let first = verified.firstFactor
@@ -130,7 +132,7 @@ extension Link {
       opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
     }
     let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes
+    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + counts + edit.writes
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
     writes += unlinkReplacedNumber(edit, caller, call, now)

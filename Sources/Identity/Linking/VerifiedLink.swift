@@ -14,6 +14,8 @@ struct VerifiedLink: Sendable {
   var code: ProvedCode?
   /// By what a refusal is counted that tells of an address whose owner the caller has not proved to be.
   var admitted: AdmittedAttempt?
+  /// By what the link itself is counted. nil behind a second factor, whose codes are counted.
+  var changes: Throttle?
 
   var assertion: Assertion? { if case .assertion(let assertion) = proof { assertion } else { nil } }
 

@@ -26,9 +26,14 @@ package struct SignIn: Sendable {
   }
 
   private func recorded(_ request: SignInRequest, _ call: CallFacts) async throws -> IdempotencyRecord? {
-    guard case .password(let email, _) = request.credential else { return try await environment.recorded(call) }
-    let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
-    return try await environment.recorded(call, throttle, of: email)
+    switch request.credential {
+    case .password(let email, _):
+      let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
+      return try await environment.recorded(call, throttle, of: email)
+    case .phoneCode(let verificationID, _):
+      return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    default: return try await environment.recorded(call)
+    }
   }
 
   /// The outcome of an earlier call under the same key, with fresh tokens of the session that it opened.

@@ -80,6 +80,7 @@ extension SignIn {
     query.idempotency = call.idempotency?.key
     query.pending = facts.pending?.digest
     query.code = attempt.code?.digest
+    var changes: Throttle?
     switch opened {
     case .completed(_, let sessionID): query.sessionID = sessionID
     case .held(let row, let held):
@@ -88,9 +89,12 @@ extension SignIn {
       query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
       query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
       attempt.userInfo = UserInfo(held.assertion)
+      changes = environment.throttle(.changes, of: row.accountID, call: call)
+      changes?.look(into: &query)
     }
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
-      try complete(way, attempt, query, facts, now)
+      attempt.change = try changes?.admit(facts, now: now)
+      return try complete(way, attempt, query, facts, now)
     }
     return try await answer(settled, attempt)
   }

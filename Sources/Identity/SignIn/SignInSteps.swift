@@ -15,6 +15,8 @@ struct Attempt: Sendable {
   var alsoSpent: SingleUse?
   /// Of a password: what its failure is counted by. Of an anonymous sign-up: what it is counted by itself.
   var admitted: AdmittedAttempt?
+  /// By what a completion is counted, which links as Link does.
+  var change: AdmittedAttempt?
   /// The second factor that this call has shown.
   var passed: PassedFactor?
   /// The code that proves the credential, used up by what this call commits.
@@ -164,6 +166,7 @@ extension SignIn {
     let notes = opening.notes + [AuditNote(.signedIn, accountID: account.id, details: details)]
     writes += notes.map { environment.audit($0, call: call, now: now) }
     writes += settled(attempt, isNewAccount: opening.isNewAccount, now)
+    writes += attempt.change?.count(at: now) ?? []
     writes += call.remember(
       SignInOutcome(opening).text, accountID: account.id, sessionID: opened.record.id, policy: environment.policy,
       now: now)

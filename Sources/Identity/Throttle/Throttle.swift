@@ -11,7 +11,7 @@ package enum ThrottledMatter: Sendable {
   /// Mails and messages, to an address or a number.
   case sends
   /// Of an account, by whoever holds a session of it.
-  case updates
+  case changes
 
   /// Of the subject, or of a known device of its owner, or of all of them, in its stead, and of the network and the
   /// caller; nil: not counted by it.
@@ -28,7 +28,7 @@ package enum ThrottledMatter: Sendable {
       (.codeFailuresPerAccount, .codeFailuresOnKnownDevices, .codeFailuresPerNetwork, .codeFailuresPerCaller)
     case .signUps: (nil, nil, .signUpsPerNetwork, .signUpsPerCaller)
     case .sends: (.sendsPerRecipient, .sendsOnKnownDevices, .sendsPerNetwork, .sendsPerCaller)
-    case .updates: (.updatesPerAccount, nil, nil, nil)
+    case .changes: (.changesPerAccount, nil, nil, nil)
     }
   }
 }
@@ -122,7 +122,7 @@ extension Throttle {
   fileprivate var refusesBlocked: Bool {
     switch matter {
     case .codeFailures: false
-    case .passwordFailures, .signUps, .sends, .updates: true
+    case .passwordFailures, .signUps, .sends, .changes: true
     }
   }
 }

@@ -31,7 +31,7 @@ package struct ThrottleRules: Hashable, Sendable {
     case .sendsPerRecipient, .sendsOnKnownDevices: ThrottleRule(10, inMillis: hour)
     case .sendsPerNetwork: ThrottleRule(100, inMillis: hour)
     case .sendsPerCaller: ThrottleRule(10_000, inMillis: hour)
-    case .updatesPerAccount: ThrottleRule(100, inMillis: 10 * minute)
+    case .changesPerAccount: ThrottleRule(100, inMillis: 10 * minute)
     }
   }
 }

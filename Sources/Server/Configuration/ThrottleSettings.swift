@@ -55,6 +55,9 @@ extension Settings {
     ),
     ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
     ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),
-    ("updates_per_account_max", .updatesPerAccount, "Update calls of one account in 10 minutes"),
+    (
+      "changes_per_account_max", .changesPerAccount,
+      "changes of one account in 10 minutes: Update without a new password, what is linked and what is enrolled"
+    ),
   ]
 }

@@ -58,20 +58,6 @@ struct `UpdateAccount, every rule` {
     #expect(world.letters.isEmpty)
   }
 
-  @Test func `whoever holds a session changes the account as often as is allowed, and writes nothing after that`()
-    async throws
-  {
-    let world = World { $0.throttles[.updatesPerAccount].countMax = 2 }
-    let session = try begin(world)
-    for name in ["a", "b"] { _ = try await world.update(session, name: name) }
-    let before = world.store.contents
-    let failure = await refused(.tooManyAttempts) { try await world.update(session, name: "c") }
-    #expect(failure?.throttle == .updatesPerAccount && world.store.contents == before)
-    world.clock.advance(millis: 600_000)
-    _ = try await world.update(try world.session(of: "account-y"), name: "c")
-    #expect(world.store.state("account-y")?.account.displayName == "c")
-  }
-
   @Test func `a name is taken away by an empty one`() async throws {
     let session = try begin(world, account(.proved(ada), password: true) { $0.displayName = "Ada" })
     _ = try await world.update(session, name: "")

@@ -172,6 +172,17 @@ struct `Decided again after the second factor` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
+  @Test func `L12 after the factor: the login was young enough when the call began to wait`() async throws {
+    let world = World.sending()
+    world.insertPerson { $0.phoneNumber = "+15550199" }
+    let session = try world.session(of: "account-y")
+    world.clock.advance(millis: world.policy.recentLoginMillis - 1)
+    let code = try await world.phoneCode(for: .link, in: session)
+    let required = try await world.link(code, session).required
+    world.clock.advance(millis: 60_000)
+    #expect(try await world.finish(required).grant.account.account.phoneNumber == number)
+  }
+
   @Test func `L2 after the factor: the identity became another account's, and its handle is answered`() async throws {
     let required = try await linking(.providerToken(world.providers.token(corp())))
     world.store.insert(account(id: "other", identities: [corp()]))

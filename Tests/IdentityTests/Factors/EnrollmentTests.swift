@@ -23,7 +23,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.state("account-y")?.factors == [], "nothing is enrolled before the proof")
     let secret = try #require(world.store.contents.pendings.values.first)
     #expect(secret.purpose == .enrollment && secret.accountID == "account-y")
-    let finished = try await world.finishEnrollment(started, session, try code(of: started))
+    let finished = try await world.finishEnrollment(started, session, try world.code(of: started))
     let state = try #require(world.store.state("account-y"))
     #expect(state.factors.map(\.kind) == [.totp, .recoveryCode] && finished.recoveryCodes.count == 10)
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [finished.grant.sessionID])
@@ -34,17 +34,11 @@ struct `Enrolment of second factors` {
   }
 
   /// Of the secret as the person's program has it.
-  private func code(of started: StartedEnrollment) throws -> String {
-    let row = try #require(try world.row(started.enrollmentID))
-    let plain = try #require(world.cryptography.open(row.sealed, context: PendingTable.context(of: row)))
-    return world.totpCode(secret: try #require(HeldEnrollment(packed: plain)).secret)
-  }
-
   @Test func `check 92: who has shown a factor is signed in for as long as that allows, from then on`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
     world.clock.advance(millis: 60_000)
-    let grant = try await world.finishEnrollment(started, session, try code(of: started)).grant
+    let grant = try await world.finishEnrollment(started, session, try world.code(of: started)).grant
     let record = try #require(world.store.contents.sessions[grant.sessionID])
     let limits = world.policy.sessionLimits(secondFactor: "totp")
     #expect(record.idleExpiresAt == world.now.adding(millis: limits.idleMillis))
@@ -77,7 +71,7 @@ struct `Enrolment of second factors` {
   @Test func `the code of an enrolment is used by it`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
-    let shown = try code(of: started)
+    let shown = try world.code(of: started)
     let finished = try await world.finishEnrollment(started, session, shown)
     let factorID = try #require(finished.grant.account.factors.first?.id)
     let required = try await world.signIn(rightPassword).required
@@ -199,7 +193,7 @@ struct `Enrolment of second factors` {
   @Test func `two enrolments at once are both enrolled or one is decided again, never lost`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
-    let shown = try code(of: started)
+    let shown = try world.code(of: started)
     let environment = world.environment(interruptedBy: { store in
       store.edit { $0.accounts["account-y"]?.version += 1 }
     })

@@ -80,6 +80,15 @@ extension World {
       FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: started.enrollmentID, code: code), call())
   }
 
+  /// What the authenticator shows that was set up with what an enrolment answered.
+  func code(of started: StartedEnrollment) throws -> String {
+    guard let row = try row(started.enrollmentID),
+      let plain = cryptography.open(row.sealed, context: PendingTable.context(of: row)),
+      let held = HeldEnrollment(packed: plain)
+    else { throw UnexpectedAnswer(text: "nothing is held for the enrolment") }
+    return totpCode(secret: held.secret)
+  }
+
   func withdraw(_ factorID: String, _ session: SessionGrant) async throws -> SessionGrant {
     try await Withdraw(environment)(WithdrawRequest(idToken: session.idToken, factorID: factorID), call())
   }

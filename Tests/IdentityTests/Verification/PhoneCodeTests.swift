@@ -43,6 +43,19 @@ import Testing
     #expect(try await world.signIn(code).grant.isNewAccount)
   }
 
+  @Test func `check 106: digits that are tried out under the key of a sign-in are counted like wrong ones`()
+    async throws
+  {
+    let code = try await world.phoneCode()
+    let first = try await world.signIn(code, world.call(key: "k")).grant
+    #expect(try await world.signIn(code, world.call(key: "k")).grant.sessionID == first.sessionID)
+    for number in 1...30 {
+      let call = world.call(key: "k", request: "\(number)")
+      await refused(.idempotencyKeyReused) { try await world.signIn(code.mistyped, call) }
+    }
+    await refused(.tooManyAttempts) { try await world.signIn(code, world.call(key: "k")) }
+  }
+
   @Test func `check 106: asking again ends the former code`() async throws {
     let former = try await world.phoneCode()
     let latter = try await world.phoneCode()

@@ -1,0 +1,77 @@
+import Store
+import Testing
+
+@testable import Identity
+
+/// How often an account is changed by whoever holds a session of it.
+struct `Changes of one account` {
+  let world = World { $0.throttles[.changesPerAccount].countMax = 2 }
+
+  /// An account whose changes of this time are used up, and a session of it.
+  private func usedUp() async throws -> SessionGrant {
+    world.insertPerson([])
+    let session = try world.session(of: "account-y")
+    for name in ["a", "b"] { _ = try await world.update(session, name: name) }
+    return session
+  }
+
+  private func refusedChange<R>(_ body: () async throws -> R) async throws {
+    let before = world.store.contents
+    let failure = await refused(.tooManyAttempts, body)
+    #expect(failure?.throttle == .changesPerAccount && world.store.contents == before)
+  }
+
+  @Test func `are as many as is allowed, and write nothing after that`() async throws {
+    let session = try await usedUp()
+    try await refusedChange { try await world.update(session, name: "c") }
+    world.clock.advance(millis: 600_000)
+    _ = try await world.update(try world.session(of: "account-y"), name: "c")
+    #expect(world.store.state("account-y")?.account.displayName == "c")
+  }
+
+  @Test func `of another account are counted apart`() async throws {
+    _ = try await usedUp()
+    world.store.insert(account(id: "account-z", .proved("zoe@example.com"), password: true))
+    _ = try await world.update(try world.session(of: "account-z"), name: "Zoe")
+  }
+
+  @Test func `are links and completions too, however often they are undone`() async throws {
+    world.insertPerson([])
+    var session = try world.session(of: "account-y")
+    for _ in 1...2 {
+      session = try await world.link(corp(), session).grant
+      session = try await world.unlink("oidc.corp", session)
+    }
+    try await refusedChange { try await world.link(corp(), session) }
+    let handle = world.hold(corp(), for: "account-y")
+    try await refusedChange { try await world.link(.pendingToken(handle), session) }
+    try await refusedChange { try await world.signIn(rightPassword, pendingToken: handle) }
+  }
+
+  @Test func `are completions of a sign-in as well`() async throws {
+    world.insertPerson([])
+    for _ in 1...2 {
+      let handle = world.hold(corp(), for: "account-y")
+      let grant = try await world.signIn(rightPassword, pendingToken: handle).grant
+      _ = try await world.unlink("oidc.corp", grant)
+    }
+    let session = try world.session(of: "account-y")
+    try await refusedChange { try await world.update(session, name: "c") }
+  }
+
+  @Test func `are enrolled factors too`() async throws {
+    let session = try await usedUp()
+    let started = try await world.startEnrollment(.totp, session)
+    let code = try world.code(of: started)
+    try await refusedChange { try await world.finishEnrollment(started, session, code) }
+  }
+
+  @Test func `are not what a person drives a thief out by, which is never refused`() async throws {
+    let session = try await usedUp()
+    let other = try await world.unlink("google.com", session)
+    let fresh = try await world.update(other, password: "a longer secret")
+    _ = try await RevokeAll(world.environment)(idToken: fresh.idToken, world.call())
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    #expect(world.store.state("account-y")?.account.passwordHash == "hash:a longer secret")
+  }
+}
