@@ -30,6 +30,8 @@ package struct Query: Hashable, Sendable {
   /// Whether the owner of `email`, else of `phoneNumber`, else of the session has a session on the device of this name
   /// that was not ended for a reason other than its person's.
   package var deviceID: String?
+  /// With `deviceID`: it has to be this account's, whoever else is found.
+  package var deviceOwnerID: String?
   /// The messages to send.
   package var deliveries: DueDeliveries?
   /// The sessions of an account that are open at a moment, as `openSessions` and `openSessionCount`.

@@ -138,9 +138,11 @@ final class LookUp {
     for key in query.throttles {
       askOne(Step(.throttle).bind(key), ThrottleRecord.init) { [unowned self] in facts.throttles.append($0) }
     }
-    if let name = query.deviceID, query.email != nil || query.phoneNumber != nil || query.sessionID != nil {
-      let device = Step(.device).bind(query.email).bind(query.phoneNumber).bind(query.sessionID).bind(name)
-      ask(device) { [unowned self] answer in
+    guard let name = query.deviceID else { return }
+    let owners = [query.deviceOwnerID, query.email, query.phoneNumber, query.sessionID]
+    if owners.contains(where: { $0 != nil }) {
+      let device = owners.reduce(Step(.device)) { $0.bind($1) }
+      ask(device.bind(name)) { [unowned self] answer in
         facts.deviceIsKnown = answer.step()
       }
     }

@@ -70,16 +70,17 @@ extension Statement {
   static let openSessionCount = Statement("open_session_count", "SELECT count(*) \(open)")
   static let openSessions = Statement(
     "open_sessions", "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT $3")
-  /// Of the owner of an address, else of a number, else of a session.
+  /// Of an account, else of the owner of an address, else of a number, else of a session.
   static let device = Statement(
     "device",
     """
     SELECT 1::bigint FROM sessions
     WHERE account_id = coalesce(
-        (SELECT id FROM accounts WHERE email = $1),
-        (SELECT id FROM accounts WHERE phone_number = $2),
-        (SELECT a.id FROM sessions AS s JOIN accounts AS a ON a.id = s.account_id WHERE s.id = $3))
-      AND device_id = $4 AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
+        $1,
+        (SELECT id FROM accounts WHERE email = $2),
+        (SELECT id FROM accounts WHERE phone_number = $3),
+        (SELECT a.id FROM sessions AS s JOIN accounts AS a ON a.id = s.account_id WHERE s.id = $4))
+      AND device_id = $5 AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
     """)
 
   static let pending = Statement("pending", "SELECT \(PendingRecord.columns) FROM pendings WHERE digest = $1")

@@ -146,8 +146,10 @@ final class Reader {
     for key in query.throttles {
       if let record = try one(throttle.bind(key), ThrottleRecord.init) { facts.throttles.append(record) }
     }
-    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount {
-      facts.deviceIsKnown = try one(device.bind(owner.account.id).bind(name)) { _ in true } ?? false
+    guard let name = query.deviceID else { return }
+    let found = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount
+    if let ownerID = query.deviceOwnerID ?? found?.account.id {
+      facts.deviceIsKnown = try one(device.bind(ownerID).bind(name)) { _ in true } ?? false
     }
   }
 

@@ -77,6 +77,28 @@ extension Promise {
       }
       try bench.equal(closed.deviceIsKnown, false)
     },
+    Promise("where a device has to be a certain account's, no other's is known, whoever else is found") { bench in
+      try await bench.prepare(
+        .insertAccount(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100")),
+        .insertAccount(bench.account("bob")),
+        .insertSession(bench.session("s", of: "ann")))
+      let isOf: (String) async throws -> Bool = { id in
+        let alone = try await bench.load { ($0.deviceOwnerID, $0.deviceID) = (id, "device") }
+        let besideAnother = try await bench.load {
+          ($0.email, $0.phoneNumber, $0.sessionID) = ("ann@example.com", "+4915100", "s")
+          ($0.deviceOwnerID, $0.deviceID) = (id, "device")
+        }
+        try bench.equal(alone.deviceIsKnown, besideAnother.deviceIsKnown)
+        return alone.deviceIsKnown
+      }
+      try bench.equal(try await isOf("ann"), true)
+      try bench.equal(try await isOf("bob"), false)
+      try bench.equal(try await isOf("nobody"), false)
+      try await bench.prepare(.insertSession(bench.session("t", of: "bob", refresh: 2)))
+      try bench.equal(try await isOf("bob"), true)
+      try await bench.prepare(.closeSession(id: "t", at: Bench.noon, reason: "factor_enrolled"))
+      try bench.equal(try await isOf("bob"), false)
+    },
     Promise("a sweep removes what counts no more") { bench in
       try await bench.prepare(.countThrottle(bench.count(1)), .countThrottle(bench.count(2, at: 1)))
       try bench.equal(try await bench.store.sweep(at: bench.later(1000), rowsMax: 10), 1)

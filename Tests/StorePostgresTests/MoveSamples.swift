@@ -197,6 +197,7 @@ final class Embedded: Sendable {
     }
     return byAccount + bySession + byDigest + [
       query { ($0.email, $0.waysIn, $0.deviceID) = ("f@example.com", "f@example.com", "device") },
+      query { ($0.deviceOwnerID, $0.deviceID) = ("full", "device") },
       query { ($0.waysIn, $0.includesLinkedEmail) = ("p@example.com", true) },
       query { $0.phoneNumber = "+49151" },
       query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },

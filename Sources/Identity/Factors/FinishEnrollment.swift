@@ -33,7 +33,7 @@ package struct FinishEnrollment: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     query.pending = try environment.pendingDigest(request.enrollmentID)
-    let throttle = environment.throttle(.codeFailures, of: token.accountID, call: call)
+    let throttle = environment.throttle(.codeFailures, ofAccount: token.accountID, call: call)
     throttle.look(into: &query)
     let changes = environment.throttle(.changes, of: token.accountID, call: call)
     changes.look(into: &query)

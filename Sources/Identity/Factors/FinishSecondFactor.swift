@@ -124,7 +124,7 @@ extension FinishSecondFactor {
     let isByAddress = proved.providerID == WaysIn.password || assertion.identity.providerID == WaysIn.emailLink
     query.email = environment.policy.oneAccountPerEmail || isByAddress ? assertion.email : nil
     let isProviders = environment.policy.enabledProviderIDs.contains(assertion.identity.providerID)
-    let throttle = environment.throttle(.codeFailures, of: row.accountID, call: call)
+    let throttle = environment.throttle(.codeFailures, ofAccount: row.accountID, call: call)
     throttle.look(into: &query)
     return (query, throttle, isProviders ? UserInfo(assertion) : nil)
   }

@@ -20,7 +20,7 @@ package struct StartSecondFactor: Sendable {
     var throttle: Throttle?
     if let row = facts.pending {
       // By the account and not by the number, to which strangers can have codes sent until there are no more for it.
-      throttle = environment.throttle(.sends, of: row.accountID, call: call)
+      throttle = environment.throttle(.sends, ofAccount: row.accountID, call: call)
       throttle?.look(into: &query)
       facts = try await environment.load(query)
     }

@@ -8,7 +8,7 @@ package enum ThrottledMatter: Sendable {
   case codeFailures
   /// That nobody vouches for.
   case signUps
-  /// Mails and messages, to an address or a number.
+  /// Mails and messages, to an address or a number; or the codes of one account's second factors.
   case sends
   /// Of an account, by whoever holds a session of it.
   case changes
@@ -52,6 +52,8 @@ package struct Throttle: Sendable {
   private let matter: ThrottledMatter
   /// nil where no device counts, or the caller names none.
   private let deviceID: String?
+  /// nil: the device is that of whom the query finds.
+  fileprivate var deviceOwnerID: String?
 
   fileprivate init(_ counters: [Counter], _ matter: ThrottledMatter, deviceID: String?) {
     self.counters = counters.filter { $0.rule.countMax > 0 }
@@ -59,10 +61,13 @@ package struct Throttle: Sendable {
     self.deviceID = deviceID
   }
 
-  /// Where devices count, the query must find the subject's owner, by the address or number or by a session.
+  /// Where devices count, the query must find the subject's owner, by the address or number or by a session, unless the
+  /// subject is an account.
   package func look(into query: inout Query) {
     query.throttles += counters.map(\.key)
-    if let deviceID { query.deviceID = deviceID }
+    guard let deviceID else { return }
+    query.deviceID = deviceID
+    query.deviceOwnerID = deviceOwnerID
   }
 
   /// Refuses what is blocked. A refusal depends on nothing but what was counted, and on a device only where its session
@@ -150,6 +155,14 @@ extension Environment {
     if let kind = kinds.network, let network = Network(call.ipAddress) { count(kind, network.text) }
     if let kind = kinds.caller { count(kind, call.caller.text) }
     return Throttle(counters, matter, deviceID: deviceID)
+  }
+
+  /// Of an account, whose known devices are counted apart. They have to be its own: what else the query finds may be
+  /// another's, such as the owner of an address that a provider says.
+  package func throttle(_ matter: ThrottledMatter, ofAccount accountID: String, call: CallFacts) -> Throttle {
+    var throttle = self.throttle(matter, of: accountID, byDevice: true, call: call)
+    throttle.deviceOwnerID = accountID
+    return throttle
   }
 
   /// Each part behind its length, so that no two lists of parts meet.

@@ -51,7 +51,7 @@ extension Settings {
     ("sign_ups_per_caller_max", .signUpsPerCaller, "the same through one caller"),
     (
       "sends_per_recipient_max", .sendsPerRecipient,
-      "mails or messages to one address or number in an hour; asked for on its known devices together, as many more"
+      "mails or messages to one address or number, or for one account's factors, in an hour; on known devices as many"
     ),
     ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
     ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),

@@ -73,11 +73,12 @@ extension World {
         idToken: session.idToken, kind: kind, phoneNumber: phoneNumber, displayName: "mine"), call())
   }
 
-  func finishEnrollment(_ started: StartedEnrollment, _ session: SessionGrant, _ code: String) async throws
-    -> FinishedEnrollment
-  {
+  func finishEnrollment(
+    _ started: StartedEnrollment, _ session: SessionGrant, _ code: String, _ call: CallFacts? = nil
+  ) async throws -> FinishedEnrollment {
     try await FinishEnrollment(environment)(
-      FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: started.enrollmentID, code: code), call())
+      FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: started.enrollmentID, code: code),
+      call ?? self.call())
   }
 
   /// What the authenticator shows that was set up with what an enrolment answered.

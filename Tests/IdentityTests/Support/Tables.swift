@@ -73,9 +73,10 @@ extension Tables {
       facts.events = Array(audit.filter { $0.position > range.after }.prefix(range.rowsMax))
     }
     facts.throttles = query.throttles.compactMap { throttles[$0] }
-    if let name = query.deviceID, let owner = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount {
+    let found = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount
+    if let name = query.deviceID, let ownerID = query.deviceOwnerID ?? found?.account.id {
       facts.deviceIsKnown = sessions.values.contains {
-        $0.accountID == owner.account.id && $0.deviceID == name
+        $0.accountID == ownerID && $0.deviceID == name
           && ($0.closedReason == nil || $0.closedReason == "signed_out")
       }
     }
