@@ -13,21 +13,6 @@ struct `Interrupted between decision and commit` {
     return try world.session(of: "account-y")
   }
 
-  /// Carries out `body` while the session is signed out: it has to be refused and must not have written anything.
-  func signedOut(
-    _ session: SessionGrant, sourceLocation: SourceLocation = #_sourceLocation,
-    _ body: (Environment) async throws -> Void
-  ) async {
-    let now = world.now
-    var expected = world.store.contents
-    expected.sessions[session.sessionID]?.closedAt = now
-    let environment = world.environment { store in
-      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
-    }
-    await refused(.tokenRevoked, sourceLocation: sourceLocation) { try await body(environment) }
-    #expect(world.store.contents == expected, sourceLocation: sourceLocation)
-  }
-
   /// The identity that `known` has goes between decision and commit.
   func unlinking() -> Environment {
     world.environment { store in
@@ -44,7 +29,7 @@ struct `Interrupted between decision and commit` {
     for assertion in [corp("c-free", email: nil), corp("c-owned", email: nil)] {
       world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
       let token = world.providers.token(assertion)
-      await signedOut(session) { environment in
+      await world.signedOut(session) { environment in
         let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
         _ = try await Link(environment)(request, world.call())
       }
@@ -55,12 +40,12 @@ struct `Interrupted between decision and commit` {
     world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let token = world.providers.token(google())
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
       _ = try await Link(environment)(request, world.call())
     }
     world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
       _ = try await Reauthenticate(environment)(request, world.call())
     }
@@ -68,7 +53,7 @@ struct `Interrupted between decision and commit` {
 
   @Test func `nothing is unlinked for a session that was just signed out`() async throws {
     let session = try known()
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       let request = UnlinkRequest(idToken: session.idToken, providerID: "google.com")
       _ = try await Unlink(environment)(request, world.call())
     }
@@ -76,7 +61,7 @@ struct `Interrupted between decision and commit` {
 
   @Test func `no session that was just signed out is followed by a younger one`() async throws {
     let session = try known()
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
       _ = try await Reauthenticate(environment)(request, world.call())
     }
@@ -84,14 +69,14 @@ struct `Interrupted between decision and commit` {
 
   @Test func `nothing is deleted for a session that was just signed out`() async throws {
     let session = try known()
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       try await DeleteAccount(environment)(idToken: session.idToken, world.call())
     }
   }
 
   @Test func `nothing is refreshed for a session that was just signed out`() async throws {
     let session = try known()
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       _ = try await Refresh(environment)(session.refreshToken, world.call())
     }
   }
@@ -100,7 +85,7 @@ struct `Interrupted between decision and commit` {
     let session = try known()
     let second = try await Refresh(world.environment)(session.refreshToken, world.call())
     _ = try await Refresh(world.environment)(second.refreshToken, world.call())
-    await signedOut(session) { environment in
+    await world.signedOut(session) { environment in
       _ = try await Refresh(environment)(session.refreshToken, world.call())
     }
     #expect(world.store.contents.audit.isEmpty)

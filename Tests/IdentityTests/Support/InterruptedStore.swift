@@ -1,6 +1,7 @@
 import Identity
 import Store
 import Synchronization
+import Testing
 
 /// A store in which something else happens right before the first commit, or before each: the race that a guard is
 /// there for.
@@ -43,6 +44,22 @@ extension World {
     Environment(
       store: InterruptedStore(store, everyTime: everyTime, by: interruption), clock: clock, randomness: randomness,
       cryptography: cryptography, passwords: passwords, tokens: tokens, providers: providers, policy: policy)
+  }
+
+  /// Carries out `body` while the session is signed out, which raises no version: it has to be refused and must not
+  /// have written anything.
+  func signedOut(
+    _ session: SessionGrant, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: (Environment) async throws -> Void
+  ) async {
+    let now = self.now
+    var expected = store.contents
+    expected.sessions[session.sessionID]?.closedAt = now
+    let interrupted = self.environment { store in
+      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
+    }
+    await refused(.tokenRevoked, sourceLocation: sourceLocation) { try await body(interrupted) }
+    #expect(store.contents == expected, sourceLocation: sourceLocation)
   }
 
   /// The environment of who meets another change of the account before each of its own.
