@@ -21,7 +21,8 @@ package enum Write: Hashable, Sendable {
   /// had ended when this one is carried out.
   case confirmAccount(id: String, version: Int64)
   /// Refuses the custom tokens from before this moment, shuts the account if asked to, and raises the version, whatever
-  /// it is; `.stale` where the account is gone. For what must not be put off by whoever keeps the account changing.
+  /// it is; `.stale` where the account is gone, or is to be shut and is shut already: of many that shut it, one did.
+  /// For what must not be put off by whoever keeps the account changing.
   case cutOff(accountID: String, at: Timestamp, disabling: Bool)
   /// Fails with `.conflict(.email)` where an account has this address. Until this change is carried out nobody gets it:
   /// guards what was decided on an address that nobody has, and does not take it.

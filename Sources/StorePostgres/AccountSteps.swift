@@ -134,7 +134,7 @@ extension Statement {
     """
     UPDATE accounts SET version = version + 1, tokens_valid_after = greatest(tokens_valid_after, $2),
       disabled = disabled OR $3
-    WHERE id = $1 RETURNING 1
+    WHERE id = $1 AND NOT (disabled AND $3) RETURNING 1
     """)
   static let holdEmail = Statement(
     "hold_email",

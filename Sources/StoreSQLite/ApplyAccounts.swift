@@ -63,7 +63,7 @@ extension Writer {
       """
       UPDATE accounts SET tokens_valid_after = coalesce(max(tokens_valid_after, ?1), ?1), disabled = disabled OR ?2,
         version = version + 1
-      WHERE id = ?3
+      WHERE id = ?3 AND NOT (disabled AND ?2)
       """
     ).bind(at).bind(disabling).bind(id).runHitsRow()
   }

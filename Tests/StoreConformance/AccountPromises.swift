@@ -148,6 +148,25 @@ extension Promise {
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
       try bench.equal(try await bench.commit(.cutOff(accountID: "bob", at: noon, disabling: true)), .stale)
     },
+    Promise("an account is shut once: to shut it again is stale, and writes nothing") { bench in
+      let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: true))
+      let shut = try bench.require(try await bench.loadAccount("ann")).account
+      let again = Write.cutOff(accountID: "ann", at: later, disabling: true)
+      let closing = Write.closeSession(id: "s", at: later, reason: "disabled")
+      try bench.equal(try await bench.commit(again), .stale)
+      try bench.equal(try await bench.commit(closing, again), .stale)
+      try bench.equal(try await bench.loadAccount("ann")?.account, shut)
+      try bench.equal(try await bench.loadSession("s")?.closedAt, nil)
+      try await bench.prepare(.cutOff(accountID: "ann", at: later, disabling: false))
+      var opened = try bench.require(try await bench.loadAccount("ann")).account
+      try bench.equal(opened.disabled, true)
+      opened.disabled = false
+      try await bench.prepare(.updateAccount(opened))
+      try await bench.prepare(again)
+      try bench.equal(try await bench.loadAccount("ann")?.account.disabled, true)
+    },
     Promise("a guard of a free address takes nothing, and is in conflict where somebody has it") { bench in
       let ann = bench.account("ann", email: "ann@example.com")
       try await bench.prepare(.insertAccount(ann))

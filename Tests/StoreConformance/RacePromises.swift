@@ -133,6 +133,13 @@ extension Promise {
       try bench.equal(account.version, Int64(1 + runners))
       try bench.equal(account.tokensValidAfter, Bench.noon.adding(millis: Int64(runners - 1)))
     },
+    Promise("of many that shut one account, exactly one commits") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await race(bench, others: .stale) { bench, runner in
+        [.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: true)]
+      }
+      try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
+    },
     Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
       for round in 0..<runners {
         let fate = Fate()

@@ -118,6 +118,44 @@ struct `What an administrator does to an account` {
     #expect(stored == nil && world.store.contents.sessions.isEmpty)
   }
 
+  @Test func `what somebody else shuts just now is shut by one of the two, and remembered once`() async throws {
+    let environment = world.environment { store in
+      store.edit {
+        $0.accounts["account-y"]?.disabled = true
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    let state = try await SetDisabled(environment)(accountID: "account-y", disabled: true, world.call())
+    #expect(state == world.store.state("account-y") && state.account.disabled && state.account.version == 2)
+    #expect(world.store.contents.events(of: "account-y").isEmpty, "the other's change has the row")
+  }
+
+  @Test func `of many that shut an account at once one is remembered, and each is told that it is shut`()
+    async throws
+  {
+    let world = World(store: MemoryStore(meetsRaces: true))
+    world.store.insert(account(.proved(ada), password: true))
+    try await withThrowingTaskGroup(of: AccountState.self) { group in
+      for _ in 0..<10 {
+        group.addTask {
+          try await SetDisabled(world.environment)(accountID: "account-y", disabled: true, world.call())
+        }
+      }
+      for try await state in group { #expect(state.account.disabled && state.account.version == 2) }
+    }
+    #expect(world.store.contents.events(of: "account-y") == ["DISABLED"])
+  }
+
+  @Test func `an account that goes just now is not found, and not shut`() async throws {
+    let environment = world.environment { store in
+      store.edit { _ = $0.carryOut(Change([.removal(of: "account-y")])) }
+    }
+    await refused(.accountNotFound) {
+      try await SetDisabled(environment)(accountID: "account-y", disabled: true, world.call())
+    }
+    #expect(world.store.contents.events(of: "account-y").isEmpty)
+  }
+
   @Test func `a change that comes between is kept`() async throws {
     let environment = world.environment { store in
       store.edit {

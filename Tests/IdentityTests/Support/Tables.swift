@@ -182,7 +182,7 @@ extension Tables {
       accounts[id]?.lastSignInAt = max(last, lastSignInAt)
     case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
     case .cutOff(let id, let at, let disabling):
-      guard let account = accounts[id] else { return .stale }
+      guard let account = accounts[id], !(disabling && account.disabled) else { return .stale }
       accounts[id]?.tokensValidAfter = max(account.tokensValidAfter ?? at, at)
       accounts[id]?.disabled = account.disabled || disabling
       accounts[id]?.version += 1
