@@ -4,6 +4,8 @@
 // the time; use cases load, decide and commit, and decide again on newer facts when a race was lost.
 // Does not own: wire messages (Services), storage (Store), hashing, signatures and providers (Ports.swift says what it
 // needs of them), who calls and what it may (Admission).
+// Sections, steps and rows (S1, L1) in comments are those of proto/SEMANTICS.md, checks those of
+// Tests/Scenarios/CHECKS.md.
 // Read next: Failure.swift and Policy.swift, then SignIn/SignInDecision.swift with its tables in Tests/IdentityTests.
 
 package import Store

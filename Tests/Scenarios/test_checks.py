@@ -1,4 +1,7 @@
-"""CHECKS.md names a proof for every security check that is due, and each name in it is a test of this repository."""
+"""CHECKS.md names a proof for every security check that is due, and each name in it is a test of this repository.
+
+What comments call a section or a row is in SEMANTICS.md, and what that calls a file is one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import pytest
 CHECKS = Path(__file__).with_name("CHECKS.md")
 MISSION = Path(__file__).with_name("MISSION.md")
 TESTS = CHECKS.parent.parent
+IDENTITY = TESTS.parent / "Sources/Identity"
+SEMANTICS = TESTS.parent / "proto/SEMANTICS.md"
 DUE = [*range(1, 118)]
 
 
@@ -25,3 +30,23 @@ def test_every_name_in_the_list_is_a_test(document: Path) -> None:
     unknown = [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in python]
     unknown += [title for title in re.findall(r'"([^"]+)"', text) if f"func `{title}" not in swift]
     assert unknown == []
+
+
+def test_every_row_and_section_that_code_speaks_of_is_in_the_semantics() -> None:
+    paths = [*IDENTITY.rglob("*.swift"), *(TESTS / "IdentityTests").rglob("*.swift")]
+    code = "\n".join(path.read_text() for path in paths)
+    text = SEMANTICS.read_text()
+    spoken = set(re.findall(r"\b[SL](?:1[0-2]|[1-9])[ab]?\b", code))
+    rows = set(re.findall(r"^\| ([SL]\d+[ab]?) \|", text, re.MULTILINE))
+    assert spoken - rows == set() and rows - spoken == set()
+    # Not those of an RFC, which is named before.
+    spoken = set(re.findall(r"(?<!\d )\b[Ss]ections? (\d+(?:\.\d)?)", code))
+    headings = set(re.findall(r"^#+ (\d+(?:\.\d)?)\.? ", text, re.MULTILINE))
+    assert spoken and spoken - headings == set()
+
+
+def test_every_file_that_the_semantics_name_is_there() -> None:
+    known = {path.name for path in IDENTITY.rglob("*.swift")}
+    named = re.findall(r"`([\w/]+\.swift)`", SEMANTICS.read_text())
+    assert named
+    assert [name for name in named if not (IDENTITY / name).exists() and name not in known] == []

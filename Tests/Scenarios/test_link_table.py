@@ -1,4 +1,4 @@
-"""The rows of the link table that a caller can reach from outside (L11 needs a second factor, which comes later)."""
+"""The rows of the link table that a caller can reach from outside (L11 is in test_second_factors.py)."""
 
 from __future__ import annotations
 
