@@ -107,10 +107,12 @@ package struct VerificationService: Sendable {
       let call = try desk.facts(context, message, client: request.client)
       let code = try Shape.code(request.code, "code")
       let password = try Shape.password(request.newPassword, "new_password")
+      let claimAddress = request.claimAddress
       let reset = ResetPassword(desk.environment)
       return .task {
-        let answer = try await reset(code: code, newPassword: password, call)
-        return ResetPasswordResponse(email: answer.email, revokedProviderIDs: answer.revokedProviderIDs)
+        let answer = try await reset(code: code, newPassword: password, claimAddress: claimAddress, call)
+        return ResetPasswordResponse(
+          email: answer.email, revokedProviderIDs: answer.revokedProviderIDs, isNewAccount: answer.isNewAccount)
       }
     }
   }

@@ -172,6 +172,8 @@ struct ResetPassword: DeskCommand {
     discussion: """
       latchkey reset-password --email alice@example.com --continue-uri http://localhost:3000/callback
       latchkey reset-password --code-file link.txt
+
+      Where the service says that the account never proved the address, follow the link again with --claim-address.
       """)
 
   @Option(name: .long, help: "Whose password is forgotten.")
@@ -195,12 +197,16 @@ struct ResetPassword: DeskCommand {
       valueName: "file"))
   var passwordFile: String?
 
+  @Flag(name: .long, help: "Take the address from an account that has never proved it; with --code-file.")
+  var claimAddress = false
+
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
     guard (email == nil) != (codeFile == nil), (email == nil) == (continueURI == nil) else {
       throw ValidationError("Give --email with --continue-uri, or --code-file.")
     }
+    guard !claimAddress || codeFile != nil else { throw ValidationError("--claim-address goes with --code-file.") }
   }
 
   func perform(_ desk: Desk) throws -> Report {
@@ -209,14 +215,20 @@ struct ResetPassword: DeskCommand {
     let check: CheckCodeResponse = try desk.call("VerificationService/CheckCode", CheckCodeRequest(code: code))
     let password = try CredentialOptions.password(file: passwordFile, of: check.email, isNew: true).read()
     let answer: ResetPasswordResponse = try desk.call(
-      "VerificationService/ResetPassword", ResetPasswordRequest(code: code, newPassword: password))
-    var lines = ["The password of \(printable(answer.email)) is set. Every session of the account is over."]
+      "VerificationService/ResetPassword",
+      ResetPasswordRequest(code: code, newPassword: password, claimAddress: claimAddress))
+    var lines = [
+      answer.isNewAccount
+        ? "\(printable(answer.email)) belongs to a new account with this password. The other account is without it."
+        : "The password of \(printable(answer.email)) is set. Every session of the account is over."
+    ]
     if !answer.revokedProviderIDs.isEmpty {
       lines.append("Removed, since nobody had proved it: \(answer.revokedProviderIDs.joined(separator: ", ")).")
     }
     return Report(lines, [
       JSONMember("outcome", .string("reset")), JSONMember("email", .string(answer.email)),
       JSONMember("revoked_provider_ids", .strings(answer.revokedProviderIDs)),
+      JSONMember("is_new_account", .bool(answer.isNewAccount)),
     ])
   }
 

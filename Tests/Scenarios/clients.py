@@ -265,8 +265,8 @@ class Client:
         request = verification.ConfirmEmailRequest(code=code, id_token=id_token)
         return _call(self._verification.ConfirmEmail, request)
 
-    def reset_password(self, code: str, new_password: str) -> verification.ResetPasswordResponse:
-        request = verification.ResetPasswordRequest(code=code, new_password=new_password)
+    def reset_password(self, code: str, new_password: str, **fields: Any) -> verification.ResetPasswordResponse:
+        request = verification.ResetPasswordRequest(code=code, new_password=new_password, **fields)
         return _call(self._verification.ResetPassword, request)
 
 

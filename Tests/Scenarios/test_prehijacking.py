@@ -163,10 +163,17 @@ def test_check_8_a_planted_identifier_stays_with_the_attacker_and_the_address_le
 def test_check_8_a_reset_does_not_let_the_victim_into_what_the_attacker_can_open(
         stage: Stage, plant: Callable[[Stage, types.Session], Trojan]) -> None:
     planted = stage.attacker.create(stage.email)
-    plant(stage, planted)
+    trojan = plant(stage, planted)
     code = reset_code(stage.server, stage.victim, stage.email)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNVERIFIED_EMAIL"):
         stage.victim.reset_password(code, VICTIMS_PASSWORD)
+
+    assert stage.victim.reset_password(code, VICTIMS_PASSWORD, claim_address=True).is_new_account
+    mine = session(stage.victim.sign_in(password(stage.email, VICTIMS_PASSWORD))).account
+    assert mine.email_verified and mine.account_id != planted.account.account_id
+    stage.assert_shut_out(planted)
+    theirs = session(stage.attacker.sign_in(trojan())).account
+    assert theirs.account_id == planted.account.account_id and not theirs.email
 
 
 def test_a_provider_that_verifies_nothing_opens_nobodys_account(stage: Stage) -> None:

@@ -263,6 +263,33 @@ def test_a_reset_replaces_the_password_and_ends_every_session(
         client.reset_password(code, NEW_PASSWORD)
 
 
+def test_check_8_where_no_links_are_mailed_the_owner_of_a_mailbox_claims_it_by_a_reset(
+        server: Server, web: Client, admin: Client, simulator: Simulator) -> None:
+    email = fresh_email()
+    stranger = {"subject": fresh_email(), "email": email}
+    planted = session(web.sign_in(assertion(simulator, "oidc.corp", **stranger))).account
+    assert planted.email == email and not planted.email_verified
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
+        web.send_email_link(email)
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE"):
+        web.create(email)
+
+    code = reset_code(server, web, email)
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "UNVERIFIED_EMAIL", field="code") as refusal:
+        web.reset_password(code, NEW_PASSWORD)
+    assert "claim_address" in refusal.text
+    answer = web.reset_password(code, NEW_PASSWORD, claim_address=True)
+    assert answer.email == email and answer.is_new_account and not answer.revoked_provider_ids
+    with expect_failure(*INVALID_CODE):
+        web.reset_password(code, NEW_PASSWORD, claim_address=True)
+
+    mine = session(web.sign_in(password(email, NEW_PASSWORD))).account
+    assert mine.email_verified and mine.account_id != planted.account_id and provider_ids(mine) == {"password"}
+    theirs = session(web.sign_in(assertion(simulator, "oidc.corp", **stranger))).account
+    assert theirs.account_id == planted.account_id and not theirs.email
+    assert admin.lookup(email=email).account_id == mine.account_id
+
+
 def test_check_39_a_reset_a_link_and_a_phone_code_answer_alike_for_known_and_unknown(
         mailing: Server, client: Client) -> None:
     known, number = fresh_email(), fresh_number()

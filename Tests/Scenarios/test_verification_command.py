@@ -6,8 +6,8 @@ from pathlib import Path
 
 import outbox
 import pytest
-from clients import PAGE, PASSWORD, fresh_email
-from processes import Server
+from clients import PAGE, PASSWORD, Client, assertion, fresh_email, session
+from processes import Server, Simulator
 from test_latchkey_command import REFUSED, USAGE, Person
 from verification import fresh_number
 
@@ -57,8 +57,25 @@ def test_somebody_proves_the_address_and_resets_the_password(person: Person) -> 
     link = outbox.wait_for(person.server, "reset_password", email).values["link"]
     reset = person.json(
         "reset-password", "--code-file", person.file("link", link), LATCHKEY_PASSWORD=NEW_PASSWORD)
-    assert reset == {"outcome": "reset", "email": email, "revoked_provider_ids": []}
+    assert reset == {"outcome": "reset", "email": email, "revoked_provider_ids": [], "is_new_account": False}
     refused = person.json("sign-in", "--email", email, code=REFUSED, LATCHKEY_PASSWORD=PASSWORD)
     assert refused["error"]["reason"] == "INVALID_LOGIN_CREDENTIALS"
     person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=NEW_PASSWORD)
     assert person.run("reset-password").returncode == USAGE
+
+
+def test_somebody_claims_an_address_by_a_reset(person: Person, simulator: Simulator) -> None:
+    email = fresh_email()
+    stranger = Client(person.server, key="web")
+    session(stranger.sign_in(assertion(simulator, "oidc.corp", email=email)))
+    stranger.close()
+    asking = ("reset-password", "--email", email, "--continue-uri", PAGE)
+    assert person.run(*asking, "--claim-address").returncode == USAGE
+    person.json(*asking)
+    link = person.file("link", outbox.wait_for(person.server, "reset_password", email).values["link"])
+    following = ("reset-password", "--code-file", link)
+    refused = person.json(*following, code=REFUSED, LATCHKEY_PASSWORD=NEW_PASSWORD)
+    assert refused["error"]["reason"] == "UNVERIFIED_EMAIL"
+    claimed = person.json(*following, "--claim-address", LATCHKEY_PASSWORD=NEW_PASSWORD)
+    assert claimed == {"outcome": "reset", "email": email, "revoked_provider_ids": [], "is_new_account": True}
+    assert person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=NEW_PASSWORD)["account"]["email_verified"]

@@ -228,9 +228,9 @@ enum Samples {
   static let confirmEmailRequest = ConfirmEmailRequest(code: "code", idToken: "id_token", client: clientContext)
   static let confirmEmailResponse = ConfirmEmailResponse(session: session, email: "email")
   static let resetPasswordRequest = ResetPasswordRequest(
-    code: "code", newPassword: "new_password", client: clientContext)
+    code: "code", newPassword: "new_password", client: clientContext, claimAddress: true)
   static let resetPasswordResponse = ResetPasswordResponse(
-    email: "email", revokedProviderIDs: ["revoked_provider_ids", "revoked_provider_ids"])
+    email: "email", revokedProviderIDs: ["revoked_provider_ids", "revoked_provider_ids"], isNewAccount: true)
   static let healthCheckRequest = HealthCheckRequest(service: "service")
   static let healthCheckResponse = HealthCheckResponse(status: .serving)
   static let serverReflectionRequest = ServerReflectionRequest(

@@ -100,10 +100,16 @@ extension Environment {
       guard row.email == email else {
         return .refuse(Failure.wrongCode("mailed to another address", field: presented.field))
       }
-      let identity = IdentityKey(providerID: WaysIn.emailLink, subject: email)
-      assertion = Assertion(identity: identity, email: email, tier: .authoritative)
+      assertion = .mailbox(email)
     }
     return .answer(
       ProvedCode(assertion: assertion, opened: opened, presented: presented, admitted: admitted))
+  }
+}
+
+extension Assertion {
+  /// What a code that was mailed there proves.
+  static func mailbox(_ email: String) -> Assertion {
+    Assertion(identity: IdentityKey(providerID: WaysIn.emailLink, subject: email), email: email, tier: .authoritative)
   }
 }

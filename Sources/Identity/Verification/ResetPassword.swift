@@ -3,7 +3,9 @@ import Store
 package struct PasswordWasReset: Hashable, Sendable {
   package var email: String
   /// Ways in that went because nobody had proved them.
-  package var revokedProviderIDs: [String]
+  package var revokedProviderIDs: [String] = []
+  /// The address was claimed.
+  package var isNewAccount = false
 }
 
 /// Redeems the code of a reset. It opens no session: who holds the mailbox signs in with the new password, and shows
@@ -14,7 +16,7 @@ package struct ResetPassword: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(
-    code: String, newPassword: String, _ call: CallFacts
+    code: String, newPassword: String, claimAddress: Bool = false, _ call: CallFacts
   ) async throws -> PasswordWasReset {
     var query = Query()
     query.pending = try environment.codeDigest(code, field: "code")
@@ -23,13 +25,17 @@ package struct ResetPassword: Sendable {
     let hash = try await environment.hashNew(newPassword, field: "new_password", call: call)
     return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
       let code = try open(facts, call, now)
-      let decision = ResetDecision.decide(
-        code, facts.pendingAccount, hash: hash, policy: environment.policy, now: now)
-      switch decision {
+      let decision = ResetDecision(
+        hash: hash, claimAddress: claimAddress, policy: environment.policy, now: now,
+        newAccountID: environment.ids.account)
+      switch decision.decide(code, facts.pendingAccount) {
       case .refuse(let failure): return .refuse(failure)
       case .reset(let edit, let revoked, let isReclaim):
         let answer = PasswordWasReset(email: code.row.email ?? "", revokedProviderIDs: revoked)
         return .commit(reset(code, edit, revoked, isReclaim: isReclaim, call, now), answer)
+      case .claim(let opening):
+        let answer = PasswordWasReset(email: code.row.email ?? "", isNewAccount: true)
+        return .commit(claim(code, opening, call, now), answer)
       }
     }
   }
@@ -55,45 +61,92 @@ package struct ResetPassword: Sendable {
     writes.append(environment.audit(AuditNote(.passwordReset, accountID: id, details: details), call: call, now: now))
     return Change(writes + environment.notices(.passwordChanged, to: edit.state, now: now))
   }
+
+  /// As a sign-in that claims, but for the session.
+  private func claim(_ code: OpenedCode, _ opening: Opening, _ call: CallFacts, _ now: Timestamp) -> Change {
+    // First, since what comes after it removes the row.
+    var writes = [code.spend(for: opening.state.account.id, now: now)] + opening.writes
+    if let detached = opening.detached, let email = code.row.email {
+      writes += environment.notices(ofDetached: email, from: detached, now: now)
+    }
+    writes += opening.notes.map { environment.audit($0, call: call, now: now) }
+    return Change(writes)
+  }
 }
 
-/// Sections 3.3 and 3.5.
-enum ResetDecision: Hashable, Sendable {
-  case refuse(Failure)
-  case reset(AccountEdit, revoked: [String], isReclaim: Bool)
+/// Sections 3.3 and 3.5. An account that never proved the address fares as with a mailed link (`CodeDecision`), but a
+/// reset opens no session and so asks for no second factor.
+struct ResetDecision: Sendable {
+  enum Outcome: Hashable, Sendable {
+    case refuse(Failure)
+    case reset(AccountEdit, revoked: [String], isReclaim: Bool)
+    /// The account loses the address alone, and a new one has it.
+    case claim(Opening)
+  }
 
-  static func decide(
-    _ code: OpenedCode, _ state: AccountState?, hash: String, policy: Policy, now: Timestamp
-  ) -> ResetDecision {
+  var hash: String
+  var claimAddress = false
+  var policy: Policy
+  var now: Timestamp
+  /// Asked for a fresh id where an account is created.
+  var newAccountID: @Sendable () -> String
+
+  func decide(_ code: OpenedCode, _ state: AccountState?) -> Outcome {
     guard let state, let email = code.row.email, state.account.email == email else {
       return .refuse(.wrongCode("the account has another address by now", field: "code"))
     }
-    let account = state.account
-    if account.disabled { return .refuse(.userIsDisabled) }
+    if state.account.disabled { return .refuse(.userIsDisabled) }
+    guard state.account.emailProved else { return meetUnproved(state, email) }
     var edit = AccountEdit(state)
-    if account.emailProved {
-      let revoked = account.emailProvedAt.map { edit.dropWaysIn(addedBefore: $0) } ?? []
-      edit.reset(hash: hash, email: email, now: now)
-      return .reset(edit, revoked: revoked, isReclaim: false)
+    let revoked = state.account.emailProvedAt.map { edit.dropWaysIn(addedBefore: $0) } ?? []
+    edit.reset(hash: hash, email: email, now: now)
+    return .reset(edit, revoked: revoked, isReclaim: false)
+  }
+
+  /// S12, for nobody could sign in before; else reclaim, claim or neither. A claim moves nothing that a second factor
+  /// guards, and asks for none (`Takeover.claim`).
+  private func meetUnproved(_ owner: AccountState, _ email: String) -> Outcome {
+    let isUnentered = owner.isUnentered(policy)
+    if owner.hasSecondFactor, isUnentered || !claimAddress {
+      return .refuse(requiresSecondFactor(mayClaim: !isUnentered))
     }
-    if state.hasSecondFactor {
-      return .refuse(
-        Failure(
-          .requiresSecondFactor, field: "code", hint: "Sign in by a mailed link and the account's second factor."))
-    }
-    if state.isUnentered(policy) {
+    var edit = AccountEdit(owner)
+    if isUnentered {
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: [], isReclaim: false)
     }
-    guard state.holdsOnlyAddress, policy.reclaim != .refuse else {
-      return .refuse(
-        Failure(
-          .unverifiedEmail, field: "code",
-          hint: "The account never proved this address; sign in by a mailed link and claim it."))
+    if owner.holdsOnlyAddress, policy.reclaim != .refuse {
+      let revoked = edit.dropUnproved(now: now)
+      edit.reset(hash: hash, email: email, now: now)
+      return .reset(edit, revoked: revoked, isReclaim: true)
     }
-    let revoked = edit.dropUnproved(now: now)
+    return claimAddress ? .claim(claim(email, from: owner)) : .refuse(unproved)
+  }
+
+  private func claim(_ email: String, from owner: AccountState) -> Opening {
+    var edit = AccountEdit(AccountState(account: AccountRecord(id: newAccountID(), createdAt: now)))
     edit.reset(hash: hash, email: email, now: now)
-    return .reset(edit, revoked: revoked, isReclaim: true)
+    let account = edit.edited.account
+    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": WaysIn.password])
+    let opening = Opening(
+      state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
+    return Takeover(assertion: .mailbox(email), policy: policy, now: now).claim(from: owner, opening: opening)
+  }
+
+  // MARK: refusals, which leave the code good
+
+  private var unproved: Failure {
+    let orLink = policy.emailLinkEnabled ? ", or sign in by a mailed link" : ""
+    return Failure(
+      .unverifiedEmail, field: "code",
+      hint: "The account never proved this address; repeat with claim_address to take it to a new account\(orLink).")
+  }
+
+  private func requiresSecondFactor(mayClaim: Bool) -> Failure {
+    var ways = mayClaim ? ["Repeat with claim_address to take the address to a new account."] : []
+    if policy.emailLinkEnabled { ways.append("Sign in by a mailed link and the account's second factor.") }
+    if ways.isEmpty { ways.append("Ask an administrator.") }
+    return Failure(.requiresSecondFactor, field: "code", hint: ways.joined(separator: " Or: "))
   }
 }
 

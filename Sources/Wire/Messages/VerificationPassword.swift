@@ -61,11 +61,15 @@ package struct ResetPasswordRequest: Sendable, Equatable {
   package var code: String
   package var newPassword: String
   package var client: ClientContext?
+  package var claimAddress: Bool
 
-  package init(code: String = "", newPassword: String = "", client: ClientContext? = nil) {
+  package init(
+    code: String = "", newPassword: String = "", client: ClientContext? = nil, claimAddress: Bool = false
+  ) {
     self.code = code
     self.newPassword = newPassword
     self.client = client
+    self.claimAddress = claimAddress
   }
 }
 
@@ -74,23 +78,27 @@ extension ResetPasswordRequest: WireMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__ResetPasswordRequest>) {
     unsafe self.init(
-      code: text(form.pointee.code), newPassword: text(form.pointee.new_password), client: one(form.pointee.client))
+      code: text(form.pointee.code), newPassword: text(form.pointee.new_password), client: one(form.pointee.client),
+      claimAddress: form.pointee.claim_address != 0)
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ResetPasswordRequest>, _ arena: Arena) {
     unsafe form.pointee.code = arena.text(code)
     unsafe form.pointee.new_password = arena.text(newPassword)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.claim_address = claimAddress ? 1 : 0
   }
 }
 
 package struct ResetPasswordResponse: Sendable, Equatable {
   package var email: String
   package var revokedProviderIDs: [String]
+  package var isNewAccount: Bool
 
-  package init(email: String = "", revokedProviderIDs: [String] = []) {
+  package init(email: String = "", revokedProviderIDs: [String] = [], isNewAccount: Bool = false) {
     self.email = email
     self.revokedProviderIDs = revokedProviderIDs
+    self.isNewAccount = isNewAccount
   }
 }
 
@@ -100,11 +108,13 @@ extension ResetPasswordResponse: WireMessage, @unsafe Mapped {
   init(_ form: UnsafePointer<Latchkey__V1__ResetPasswordResponse>) {
     unsafe self.init(
       email: text(form.pointee.email),
-      revokedProviderIDs: texts(form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids))
+      revokedProviderIDs: texts(form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids),
+      isNewAccount: form.pointee.is_new_account != 0)
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ResetPasswordResponse>, _ arena: Arena) {
     unsafe form.pointee.email = arena.text(email)
     unsafe (form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids) = arena.texts(revokedProviderIDs)
+    unsafe form.pointee.is_new_account = isNewAccount ? 1 : 0
   }
 }

@@ -26,8 +26,10 @@ extension World {
     try await ConfirmEmail(environment)(code: code, idToken: session?.idToken ?? "", call())
   }
 
-  func reset(_ code: String, to password: String = "battery staple") async throws -> PasswordWasReset {
-    try await ResetPassword(environment)(code: code, newPassword: password, call())
+  func reset(
+    _ code: String, to password: String = "battery staple", claimAddress: Bool = false
+  ) async throws -> PasswordWasReset {
+    try await ResetPassword(environment)(code: code, newPassword: password, claimAddress: claimAddress, call())
   }
 
   func check(_ code: String, _ call: CallFacts? = nil) async throws -> CodeCheck {

@@ -1584,7 +1584,7 @@ const ProtobufCMessageDescriptor latchkey__v1__confirm_email_response__descripto
   (ProtobufCMessageInit) latchkey__v1__confirm_email_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[4] =
 {
   {
     "code",
@@ -1622,8 +1622,21 @@ static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__fiel
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "claim_address",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ResetPasswordRequest, claim_address),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__reset_password_request__field_indices_by_name[] = {
+  3,   /* field[3] = claim_address */
   2,   /* field[2] = client */
   0,   /* field[0] = code */
   1,   /* field[1] = new_password */
@@ -1631,7 +1644,7 @@ static const unsigned latchkey__v1__reset_password_request__field_indices_by_nam
 static const ProtobufCIntRange latchkey__v1__reset_password_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descriptor =
 {
@@ -1641,14 +1654,14 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descripto
   "Latchkey__V1__ResetPasswordRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__ResetPasswordRequest),
-  3,
+  4,
   latchkey__v1__reset_password_request__field_descriptors,
   latchkey__v1__reset_password_request__field_indices_by_name,
   1,  latchkey__v1__reset_password_request__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__reset_password_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__reset_password_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__reset_password_response__field_descriptors[3] =
 {
   {
     "email",
@@ -1674,15 +1687,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__reset_password_response__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_new_account",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ResetPasswordResponse, is_new_account),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__reset_password_response__field_indices_by_name[] = {
   0,   /* field[0] = email */
+  2,   /* field[2] = is_new_account */
   1,   /* field[1] = revoked_provider_ids */
 };
 static const ProtobufCIntRange latchkey__v1__reset_password_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__reset_password_response__descriptor =
 {
@@ -1692,7 +1718,7 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_response__descript
   "Latchkey__V1__ResetPasswordResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__ResetPasswordResponse),
-  2,
+  3,
   latchkey__v1__reset_password_response__field_descriptors,
   latchkey__v1__reset_password_response__field_indices_by_name,
   1,  latchkey__v1__reset_password_response__number_ranges,

@@ -243,10 +243,15 @@ struct  Latchkey__V1__ResetPasswordRequest
   char *code;
   char *new_password;
   Latchkey__V1__ClientContext *client;
+  /*
+   * Takes the address from an account that never proved it, if the password cannot be set there: a new account has both
+   * from then on. Without it UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR, and the code survives.
+   */
+  protobuf_c_boolean claim_address;
 };
 #define LATCHKEY__V1__RESET_PASSWORD_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__reset_password_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0 }
 
 
 struct  Latchkey__V1__ResetPasswordResponse
@@ -258,10 +263,14 @@ struct  Latchkey__V1__ResetPasswordResponse
    */
   size_t n_revoked_provider_ids;
   char **revoked_provider_ids;
+  /*
+   * The address was claimed.
+   */
+  protobuf_c_boolean is_new_account;
 };
 #define LATCHKEY__V1__RESET_PASSWORD_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__reset_password_response__descriptor) \
-    , (char *)protobuf_c_empty_string, 0,NULL }
+    , (char *)protobuf_c_empty_string, 0,NULL, 0 }
 
 
 /* Latchkey__V1__SendPhoneCodeRequest methods */
