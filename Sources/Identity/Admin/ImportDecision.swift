@@ -95,6 +95,7 @@ struct ImportDecision: Sendable {
     account.emailProof = row.email != nil && row.emailVerified ? .administrator : nil
     account.emailSource = emailSource
     account.phoneNumber = row.phoneNumber
+    account.phoneNumberSetAt = row.phoneNumber == nil ? nil : account.createdAt
     account.displayName = row.displayName
     account.photoURL = row.photoURL
     account.customClaimsJSON = row.customClaimsJSON
@@ -139,6 +140,7 @@ struct ImportDecision: Sendable {
     if row.createdAt == nil {
       said.createdAt = found.createdAt
       said.passwordSetAt = found.passwordSetAt
+      said.phoneNumberSetAt = found.phoneNumberSetAt
     }
     if let last = found.lastSignInAt, last >= said.lastSignInAt ?? last {
       said.lastSignInAt = last

@@ -62,6 +62,7 @@ struct `A row of an import` {
     #expect(account.emailSource == "password" && account.phoneNumber == "+441632960961" && account.madeByAdministrator)
     #expect(account.displayName == "Ada" && account.photoURL == "https://example.com/ada.png" && !account.anonymous)
     #expect(account.passwordHash == "old:correct horse" && account.passwordSetAt == beginning)
+    #expect(account.phoneNumberSetAt == beginning)
     #expect(account.createdAt == beginning && account.lastSignInAt == beginning.adding(millis: 5_000))
     #expect(account.customClaimsJSON == #"{"role":"editor"}"# && !account.disabled && account.tokensValidAfter == nil)
     #expect(state.factors.map(\.id) == ["mfa-1"] && state.factors.first?.kind == .phone)
@@ -89,7 +90,7 @@ struct `A row of an import` {
     row.email = ada
     let account = try made(row).account
     #expect(account.id == "new-id" && account.createdAt.millis == 1_800_000_000_000 && account.passwordSetAt == nil)
-    #expect(account.emailSource == nil)
+    #expect(account.emailSource == nil && account.phoneNumberSetAt == nil)
   }
 
   @Test func `the address is its provider's to take along where there is no password`() throws {
@@ -160,6 +161,15 @@ struct `A row of an import meets what is there` {
     #expect(refusal(row, all)?.reason == .emailAlreadyInUse)
   }
 
+  @Test func `a row that does not say when its account was made meets the one that an earlier day made of it`() throws {
+    var row = fullRow()
+    row.createdAt = nil
+    var earlier = try made(row)
+    let then = beginning.adding(millis: 10_000)
+    (earlier.account.createdAt, earlier.account.passwordSetAt, earlier.account.phoneNumberSetAt) = (then, then, then)
+    #expect(decide(row, owners { $0.account = earlier }) == .unchanged)
+  }
+
   @Test func `who has signed in since, and got a hash of ours by it, is as the row says`() {
     var signedIn = there
     signedIn.account.lastSignInAt = Timestamp(millis: 1_790_000_000_000)
@@ -179,6 +189,7 @@ struct `A row of an import meets what is there` {
     #expect(isLeftAlone { $0.account.email = "else@example.com" })
     #expect(isLeftAlone { $0.account.disabled = true })
     #expect(isLeftAlone { $0.account.passwordHash = "another" })
+    #expect(isLeftAlone { $0.account.phoneNumberSetAt = beginning.adding(millis: 1) }, "it went, and came back")
     #expect(isLeftAlone { $0.account.customClaimsJSON = "" })
     #expect(isLeftAlone { $0.account.lastSignInAt = nil })
     #expect(isLeftAlone { $0.account.emailProof = nil })
@@ -278,6 +289,36 @@ struct `A batch of an import` {
     _ = try await world.signIn(credential).grant
     #expect(world.store.state("id-0")?.account.passwordHash == "hash:correct horse")
     _ = try await world.signIn(credential).grant
+  }
+
+  @Test func `S8 an imported number is older than whatever meets its account later, and completes a changed subject`()
+    async throws
+  {
+    let world = World.sending()
+    let old = ImportRow.Identity(
+      key: IdentityKey(providerID: "google.com", subject: "old"), email: ada, displayName: "", photoURL: "")
+    let said = row(0) { row in
+      (row.email, row.phoneNumber, row.identities) = (ada, number, [old])
+    }
+    _ = try await importing([said], world.environment)
+    world.clock.advance(millis: 1)
+    let exists = try await world.signIn(google("new")).exists
+    world.clock.advance(millis: 1)
+    _ = try await world.unlink("google.com", try world.session(of: "id-0"))
+    let grant = try await world.signIn(world.phoneCode(), pendingToken: exists.handle).grant
+    #expect(grant.account.identities.map(\.key.subject) == ["new"])
+  }
+
+  @Test func `3.5 a reset drops an imported number with what else came before the address was proved`() async throws {
+    let world = World.sending()
+    let said = row(0) { row in
+      (row.email, row.phoneNumber) = (ada, number)
+    }
+    _ = try await importing([said], world.environment)
+    world.clock.advance(millis: 1)
+    let session = try world.session(of: "id-0")
+    _ = try await world.confirm(world.verification(session), session)
+    #expect(try await world.reset(world.passwordReset()).revokedProviderIDs == ["phone"])
   }
 
   @Test func `a former service's key is kept once, sealed, under a name that is always the same`() async throws {
