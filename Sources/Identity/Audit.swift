@@ -51,6 +51,11 @@ package struct AuditNote: Hashable, Sendable {
     self.accountID = accountID
     self.details = details
   }
+
+  /// Of a way in that a sign-in added.
+  static func linked(_ providerID: String, to accountID: String, proof: String) -> AuditNote {
+    AuditNote(.linked, accountID: accountID, details: ["provider_id": providerID, "proof": proof])
+  }
 }
 
 extension Environment {

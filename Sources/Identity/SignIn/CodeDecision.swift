@@ -40,8 +40,7 @@ struct CodeDecision: Sendable {
     var notes: [AuditNote] = []
     if !owner.holds(assertion.identity) {
       edit.link(assertion, policy: policy, now: now)
-      let details = ["provider_id": providerID, "proof": "code"]
-      notes.append(AuditNote(.linked, accountID: owner.account.id, details: details))
+      notes.append(.linked(providerID, to: owner.account.id, proof: "code"))
     }
     edit.noteSignIn(at: now, upgradedHash: nil)
     return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))

@@ -90,15 +90,18 @@ struct CompletionDecision: Sendable {
     var notes: [AuditNote] = []
     if let assertion {
       edit.link(assertion, policy: policy, now: now)
-      let details = ["provider_id": assertion.identity.providerID, "proof": "sign-in"]
-      notes.append(AuditNote(.linked, accountID: owner.account.id, details: details))
+      notes.append(.linked(assertion.identity.providerID, to: owner.account.id, proof: "sign-in"))
     }
     var upgradedHash: String?
     switch way {
     case .password(let password): upgradedHash = password.check.upgradedHash
     case .identity(let own): edit.refresh(own)
     case .customToken: edit.edited.account.customToken = true
-    case .code(let proof): if !owner.holds(proof.identity) { edit.link(proof, policy: policy, now: now) }
+    case .code(let proof):
+      if !edit.edited.holds(proof.identity) {
+        edit.link(proof, policy: policy, now: now)
+        notes.append(.linked(way.providerID, to: owner.account.id, proof: "code"))
+      }
     }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
     return Opening(state: edit.state, writes: edit.signInWrites, notes: notes)

@@ -18,17 +18,21 @@ struct Takeover: Sendable {
     var edit = AccountEdit(owner)
     let revoked = edit.dropUnproved(now: now)
     edit.link(assertion, policy: policy, now: now)
-    if let held { edit.link(held, policy: policy, now: now) }
-    edit.noteSignIn(at: now, upgradedHash: nil)
     let id = owner.account.id
     let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
+    var notes = [AuditNote(.reclaimed, accountID: id, details: details)]
+    if let held {
+      edit.link(held, policy: policy, now: now)
+      notes.append(.linked(held.identity.providerID, to: id, proof: "sign-in"))
+    }
+    edit.noteSignIn(at: now, upgradedHash: nil)
     return Opening(
       state: edit.state,
       writes: edit.writes + [
         .closeSessions(accountID: id, except: nil, at: now, reason: "reclaimed"),
         .deletePendings(accountID: id, except: completing),
       ],
-      notes: [AuditNote(.reclaimed, accountID: id, details: details)], revokedProviderIDs: revoked)
+      notes: notes, revokedProviderIDs: revoked)
   }
 
   /// The address leaves an account that never proved it, with what it names there, outstanding codes and changes of

@@ -51,7 +51,7 @@ package struct ConfirmEmail: Sendable {
   ) -> Step<Result> {
     switch EmailDecision.verify(code, caller, now: now) {
     case .refuse(let failure): return .refuse(failure)
-    case .edit(let edit):
+    case .edit(let edit, _):
       let opened = environment.continueSession(caller.session, call: call, now: now)
       let accountID = caller.state.account.id
       let writes =
@@ -72,7 +72,7 @@ package struct ConfirmEmail: Sendable {
   ) -> Step<Result> {
     switch EmailDecision.change(code, caller, owner: facts.emailOwner, now: now) {
     case .refuse(let failure): return .refuse(failure)
-    case .edit(let edit):
+    case .edit(let edit, _):
       let opened = environment.continueSession(caller.session, call: call, now: now)
       let before = caller.state.account
       var writes =
@@ -110,15 +110,16 @@ package struct ConfirmEmail: Sendable {
       let code = try open(facts, call, now)
       switch EmailDecision.revert(code, facts.pendingAccount, owner: facts.emailOwner, now: now) {
       case .refuse(let failure): return .refuse(failure)
-      case .edit(let edit):
-        return .commit(revert(code, edit, squatter: facts.emailOwner, call, now), code.row.email ?? "")
+      case .edit(let edit, let details):
+        return .commit(revert(code, edit, details, squatter: facts.emailOwner, call, now), code.row.email ?? "")
       }
     }
     return EmailConfirmed(email: email)
   }
 
   private func revert(
-    _ code: OpenedCode, _ edit: AccountEdit, squatter: AccountState?, _ call: CallFacts, _ now: Timestamp
+    _ code: OpenedCode, _ edit: AccountEdit, _ details: [String: String], squatter: AccountState?, _ call: CallFacts,
+    _ now: Timestamp
   ) -> Change {
     let account = edit.before
     // First, since the address is unique.
@@ -135,7 +136,7 @@ package struct ConfirmEmail: Sendable {
         .closeSessions(accountID: account.id, except: nil, at: now, reason: "email_reverted"),
         .endPendings(.revertEmail, .addressOf(account.id), createdAfter: code.row.createdAt),
         .endPendings(.changeEmail, .addressOf(account.id)),
-        environment.audit(AuditNote(.emailReverted, accountID: account.id), call: call, now: now),
+        environment.audit(AuditNote(.emailReverted, accountID: account.id, details: details), call: call, now: now),
       ]
     return Change(detached + writes + environment.notices(.emailChanged, to: edit.state, others: others, now: now))
   }

@@ -4,7 +4,8 @@ import Store
 enum EmailDecision {
   enum Outcome: Hashable, Sendable {
     case refuse(Failure)
-    case edit(AccountEdit)
+    /// With what the event says beside its type.
+    case edit(AccountEdit, details: [String: String] = [:])
   }
 
   /// The first proof keeps the earlier ways in, since it is given inside a session of the account.
@@ -40,10 +41,15 @@ enum EmailDecision {
     if let owner, owner.account.id != state.account.id, owner.account.emailProved { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(state)
     edit.changeAddress(to: email, now: now)
-    edit.dropWaysIn(addedSince: code.row.createdAt)
-    edit.dropFactors(addedSince: code.row.createdAt)
+    let revoked = edit.dropWaysIn(addedSince: code.row.createdAt)
+    let factors = edit.dropFactors(addedSince: code.row.createdAt)
     edit.edited.account.tokensValidAfter = now
-    return .edit(edit)
+    let details = [
+      "revoked_provider_ids": revoked.joined(separator: ","),
+      "revoked_factor_ids": factors.map(\.id).joined(separator: ","),
+      "revoked_factor_kinds": factors.map(\.kind.rawValue).joined(separator: ","),
+    ]
+    return .edit(edit, details: details)
   }
 
   private static let otherAccount = Failure(
@@ -67,7 +73,6 @@ extension AccountEdit {
   }
 
   /// - Returns: the providers of what went.
-  @discardableResult
   mutating func dropWaysIn(addedSince moment: Timestamp) -> [String] {
     var dropped: [String] = []
     if let setAt = edited.account.passwordSetAt, setAt >= moment {
@@ -93,10 +98,11 @@ extension AccountEdit {
   }
 
   /// A factor of the thief's would keep the owner out.
-  mutating func dropFactors(addedSince moment: Timestamp) {
+  mutating func dropFactors(addedSince moment: Timestamp) -> [FactorRecord] {
     let gone = edited.factors.filter { $0.enrolledAt >= moment }
     edited.factors.removeAll { $0.enrolledAt >= moment }
     hanging += gone.map { .deleteFactor(id: $0.id, accountID: $0.accountID) }
+    return gone
   }
 
   private mutating func dropIdentities(where isDropped: (IdentityRecord) -> Bool) -> [String] {

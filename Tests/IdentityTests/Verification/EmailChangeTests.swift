@@ -93,6 +93,11 @@ private let new = "new@example.com"
     #expect(stored.factors.map(\.id) == ["owner's"])
     #expect(stored.identities.isEmpty && stored.account.phoneNumber == nil && stored.account.passwordHash == nil)
     #expect(stored.account.email == ada)
+    let note = try #require(world.store.contents.audit.last { $0.event == "EMAIL_REVERTED" })
+    let said =
+      #"{"revoked_factor_ids":"thief's","revoked_factor_kinds":"totp","#
+      + #""revoked_provider_ids":"password,phone,google.com"}"#
+    #expect(note.detailsJSON == said)
   }
 
   @Test func `a thief who changes the address twice cannot take the first owner's way back`() async throws {

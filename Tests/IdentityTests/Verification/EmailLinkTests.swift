@@ -301,6 +301,12 @@ import Testing
 @Suite struct `Mailed links for what is held, and in a session` {
   let world = World.sending()
 
+  /// What was told to have been linked.
+  private func linkedProviders() -> [String?] {
+    world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }.filter { $0.kind == .linked }
+      .map { $0.values["provider_id"] }
+  }
+
   @Test func `a conflict is completed by a link to the account's proved address`() async throws {
     world.store.insert(account(.proved(ada), password: true, emailLink: true))
     let exists = try await world.signIn(google()).exists
@@ -318,6 +324,26 @@ import Testing
     #expect(grant.account.account.emailProof == .emailLink && grant.account.account.passwordHash == nil)
     #expect(try world.row(exists.handle)?.completedSessionID == grant.sessionID)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
+    #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED", "LINKED"])
+    #expect(linkedProviders() == ["oidc.corp"], "the held identity is told of, as in any completion")
+  }
+
+  @Test func `check 84: a link that is new to the account it completes a conflict of is an event of its own, and told`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    let exists = try await world.signIn(google()).exists
+    _ = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED", "LINKED"])
+    let details = world.store.contents.audit.filter { $0.event == "LINKED" }.map(\.detailsJSON)
+    #expect(
+      details == [
+        #"{"proof":"sign-in","provider_id":"google.com"}"#, #"{"proof":"code","provider_id":"emailLink"}"#,
+      ])
+    #expect(linkedProviders() == ["google.com", "emailLink"])
+    let again = try await world.signIn(corp()).exists
+    _ = try await world.signIn(world.emailLink(), pendingToken: again.handle).grant
+    #expect(linkedProviders() == ["google.com", "emailLink", "oidc.corp"], "the first time only")
   }
 
   @Test func `a link on an unproved account with more than a password completes nothing`() async throws {
