@@ -98,8 +98,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(.addressOfIdentityIsTaken(field: "credential"))
     }
     if isMailedLink, let own = state.account.email, own != assertion.email {
-      return .refuse(
-        Failure(.invalidField, field: "credential.email_link.email", hint: "A link goes to the account's own address."))
+      return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
     }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
       !facts.caller.began(before: since)
@@ -124,9 +123,7 @@ enum LinkDecision: Hashable, Sendable {
         Failure(.emailAlreadyInUse, field: "credential.password.email", hint: "Another account uses this address."))
     }
     if let own = account.email, own != email {
-      return .refuse(
-        Failure(
-          .invalidField, field: "credential.password.email", hint: "A password belongs to the account's own address."))
+      return .refuse(.addressIsNotItsOwn(field: "credential.password.email"))
     }
     var edit = AccountEdit(facts.caller.state)
     edit.setPassword(hash: hash, email: email, now: now)
@@ -143,6 +140,14 @@ extension Failure {
 
   static func addressOfIdentityIsTaken(field: String) -> Failure {
     Failure(.emailAlreadyInUse, field: field, hint: "Another account uses the address of this identity.")
+  }
+
+  /// Of a password or a mailed link. Firebase's link would exchange the address; here that takes a mail to the new one,
+  /// and leaves the old one a way back.
+  fileprivate static func addressIsNotItsOwn(field: String) -> Failure {
+    Failure(
+      .invalidField, field: field,
+      hint: "The account has another address. Change that by SendEmailChange to the new one first, then link.")
   }
 }
 

@@ -153,7 +153,18 @@ struct `Link, the rows` {
       try await world.link(.password(email: other, password: "a long secret"), session)
     }
     #expect(failure?.field == "credential.password.email")
+    #expect(failure?.hint.contains("SendEmailChange") == true, "the way to it is named")
     #expect(world.store.contents == before)
+  }
+
+  @Test func `L8 a free address becomes the account's own by a mail to it, and then has a password`() async throws {
+    let world = World.sending()
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let session = try world.session(of: "account-y")
+    let confirmed = try await world.confirm(world.emailChange(to: other, session), session)
+    let changed = try #require(confirmed.session)
+    let state = try await world.link(.password(email: other, password: "a long secret"), changed).grant.account
+    #expect(state.account.email == other && state.account.emailProved && state.account.passwordHash != nil)
   }
 
   @Test func `L9 an anonymous person keeps the id, ceases to be anonymous and gets name and photo`() async throws {

@@ -391,7 +391,11 @@ import Testing
     world.store.insert(account(id: "other", .proved("bob@example.com"), password: true))
     let session = try world.session(of: "other")
     await refused(.emailAlreadyInUse) { try await world.link(world.emailLink(), session) }
-    await refused(.invalidField) { try await world.link(world.emailLink(to: "free@example.com"), session) }
+    let failure = await refused(.invalidField) {
+      try await world.link(world.emailLink(to: "free@example.com"), session)
+    }
+    #expect(failure?.field == "credential.email_link.email")
+    #expect(failure?.hint.contains("SendEmailChange") == true, "the way to it is named")
   }
 
   @Test func `reauthentication by the own proved address, and by no other`() async throws {

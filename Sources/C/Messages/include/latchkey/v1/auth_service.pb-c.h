@@ -96,7 +96,8 @@ struct  Latchkey__V1__LinkRequest
   ProtobufCMessage base;
   char *id_token;
   /*
-   * may be a pending_token
+   * May be a pending_token. A password or a mailed link is of the account's own address, if it has one: another is
+   * INVALID_FIELD, and wants a SendEmailChange first.
    */
   Latchkey__V1__Credential *credential;
   char *idempotency_key;
