@@ -165,6 +165,15 @@ private let new = "new@example.com"
     await refused(.expiredCode) { try await world.confirm(back) }
   }
 
+  @Test func `the way back opens no account that is disabled, and is good again once it is not`() async throws {
+    let back = try await changed().wayBack
+    world.store.edit { $0.accounts["account-y"]?.disabled = true }
+    await refused(.userDisabled) { try await world.confirm(back) }
+    #expect(world.store.state("account-y")?.account.email == new)
+    world.store.edit { $0.accounts["account-y"]?.disabled = false }
+    #expect(try await world.confirm(back).email == ada)
+  }
+
   @Test func `an old address that nobody proved gets neither notice nor way back`() async throws {
     world.store.insert(account(.unproved(ada), password: true))
     let session = try world.session(of: "account-y")

@@ -356,6 +356,19 @@ import Testing
     #expect(world.store.state("account-y") == owner)
   }
 
+  @Test func `a link on an unproved account completes nothing by reclaim where the operator has refused that`()
+    async throws
+  {
+    let world = World.sending { $0.reclaim = .refuse }
+    let owner = account(.unproved(ada), password: true)
+    world.store.insert(owner)
+    let exists = try await world.signIn(corp()).exists
+    await refused(.pendingCredentialMismatch) {
+      try await world.signIn(world.emailLink(), pendingToken: exists.handle)
+    }
+    #expect(world.store.state("account-y") == owner)
+  }
+
   @Test func `S8 a link completes no changed subject, not even after the unlink`() async throws {
     world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google("old")]))
     let exists = try await world.signIn(google("new")).exists
