@@ -13,7 +13,9 @@ package struct AccountService: Sendable {
 
   private var create: Method {
     .unary("/\(AccountService.name)/Create", CreateRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: CreateRequest.self))
       let order = CreateAccountRequest(
         email: try Shape.email(request.email, "email"), password: try Shape.password(request.password, "password"),
         displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
@@ -44,7 +46,9 @@ package struct AccountService: Sendable {
 
   private var update: Method {
     .unary("/\(AccountService.name)/Update", UpdateRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: UpdateRequest.self))
       let order = try Shape.update(request)
       let update = UpdateAccount(desk.environment)
       return .task { UpdateResponse(session: Wire.Session(try await update(order, call))) }
@@ -53,7 +57,9 @@ package struct AccountService: Sendable {
 
   private var merge: Method {
     .unary("/\(AccountService.name)/Merge", Wire.MergeRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.MergeRequest.self))
       let order = try Shape.merge(request)
       let merge = MergeAccounts(desk.environment)
       return .task { MergeResponse(try await merge(order, call)) }
@@ -62,7 +68,9 @@ package struct AccountService: Sendable {
 
   private var delete: Method {
     .unary("/\(AccountService.name)/Delete", DeleteRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: DeleteRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let delete = DeleteAccount(desk.environment)
       return .task {

@@ -13,7 +13,8 @@ package struct AuthService: Sendable {
   private var signIn: Method {
     .unary("/\(AuthService.name)/SignIn", Wire.SignInRequest.self) { request, message, context, _ in
       let call = try desk.facts(
-        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+        context, message, client: request.client, binding: request.binding,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.SignInRequest.self))
       let credential = try Shape.credential(request.credential)
       let order = Identity.SignInRequest(
         credential: credential,
@@ -34,7 +35,8 @@ package struct AuthService: Sendable {
   private var link: Method {
     .unary("/\(AuthService.name)/Link", Wire.LinkRequest.self) { request, message, context, _ in
       let call = try desk.facts(
-        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+        context, message, client: request.client, binding: request.binding,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.LinkRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential, setsPassword: true)
       let link = Link(desk.environment)
@@ -53,7 +55,8 @@ package struct AuthService: Sendable {
   private var unlink: Method {
     .unary("/\(AuthService.name)/Unlink", Wire.UnlinkRequest.self) { request, message, context, _ in
       let call = try desk.facts(
-        context, message, client: request.client, idempotencyKey: request.idempotencyKey)
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.UnlinkRequest.self))
       let order = Identity.UnlinkRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax))

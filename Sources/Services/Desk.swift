@@ -14,10 +14,11 @@ package final class Desk: Sendable {
     self.idempotencyKeys = idempotencyKeys
   }
 
-  /// The facts of one call. `idempotencyKey` is nil where the method takes none, empty where the client gave none.
+  /// The facts of one call. `idempotencyKey` is nil where the method takes none, its text empty where the client gave
+  /// none.
   func facts(
     _ context: CallContext, _ message: Message, client: ClientContext? = nil, binding: String = "",
-    idempotencyKey: String? = nil
+    idempotencyKey: IdempotencyKey? = nil
   ) throws -> CallFacts {
     let client = try Shape.client(client)
     return CallFacts(
@@ -30,12 +31,16 @@ package final class Desk: Sendable {
       ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID, fate: context.fate)
   }
 
-  private func claim(_ key: String?, _ context: CallContext, _ message: Message) throws -> IdempotencyClaim? {
-    guard let key, !key.isEmpty else { return nil }
-    _ = try Shape.text(key, "idempotency_key", bytesMax: Shape.idempotencyKeyBytesMax)
+  private func claim(_ key: IdempotencyKey?, _ context: CallContext, _ message: Message) throws -> IdempotencyClaim? {
+    guard let key, !key.text.isEmpty else { return nil }
+    _ = try Shape.text(key.text, "idempotency_key", bytesMax: Shape.idempotencyKeyBytesMax)
+    let span = message.bytes.span.extracting(message.start..<message.end)
+    // A telephone that repeats its call may have come from Wi-Fi to a cell meanwhile: the same request, from another
+    // address.
+    let request = try key.request.omitting("client", from: span)
     return IdempotencyClaim(
-      key: idempotencyKeys.key(caller: context.caller.name, method: context.path, key: key),
-      request: idempotencyKeys.request(Array(message.bytes[message.start..<message.end])))
+      key: idempotencyKeys.key(caller: context.caller.name, method: context.path, key: key.text),
+      request: idempotencyKeys.request(request))
   }
 
   /// Answers on the spot where the store can, and as a task where it has to wait.
@@ -44,5 +49,16 @@ package final class Desk: Sendable {
   ) throws -> Work {
     if let answer = try environment.readNow(reading) { return .answer(encode(answer).encode(arena: arena)) }
     return .task { [environment] in encode(try await environment.read(reading)) }
+  }
+}
+
+/// The key under which a request may be repeated, and what it came in.
+struct IdempotencyKey {
+  let text: String
+  let request: any WireDecodable.Type
+
+  init(_ text: String, of request: any WireDecodable.Type) {
+    self.text = text
+    self.request = request
   }
 }

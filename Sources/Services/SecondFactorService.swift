@@ -32,7 +32,8 @@ package struct SecondFactorService: Sendable {
     .unary("/\(SecondFactorService.name)/FinishSecondFactor", Wire.FinishSecondFactorRequest.self) {
       request, message, context, _ in
       let call = try desk.facts(
-        context, message, client: request.client, binding: request.binding, idempotencyKey: request.idempotencyKey)
+        context, message, client: request.client, binding: request.binding,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.FinishSecondFactorRequest.self))
       let order = Identity.FinishSecondFactorRequest(
         handle: try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),

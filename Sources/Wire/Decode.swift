@@ -35,6 +35,21 @@ extension Mapped {
     let form = try unsafe arena.unpackedForm(bytes, schema)
     return unsafe Self(UnsafePointer(form.assumingMemoryBound(to: Form.self)))
   }
+
+  @safe package static func omitting(_ name: String, from bytes: Span<UInt8>) throws(WireError) -> [UInt8] {
+    let schema = Self.schema
+    let omitted = (0..<schema.fieldCount).first { schema[$0].name == name }
+    var kept: [UInt8] = []
+    kept.reserveCapacity(bytes.count)
+    var at = 0
+    while at < bytes.count {
+      let start = at
+      let member = try bytes.member(&at, end: bytes.count)
+      if let omitted, schema.index(of: member) == omitted { continue }
+      kept.append(bytes, start..<at)
+    }
+    return kept
+  }
 }
 
 // The copy out of each kind of field. A pointer that protobuf-c left nil is an absent message or an empty list.

@@ -11,6 +11,10 @@
 /// A message that can be read. One arena serves all calls of a reactor, one after the other.
 package protocol WireDecodable: Sendable {
   static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(WireError) -> Self
+
+  /// The bytes of one such message without the field of this name, as often as it stands at the top level. What is left
+  /// is whole fields, as they came: messages that are left with the same bytes say the same but for that field.
+  static func omitting(_ name: String, from bytes: Span<UInt8>) throws(WireError) -> [UInt8]
 }
 
 /// A message that can be written.

@@ -28,6 +28,22 @@ def test_check_34_a_repeated_sign_in_answers_the_same_new_account_with_fresh_tok
     assert web.refresh(two.refresh_token).session_id == one.session_id
 
 
+def test_check_34_a_repeat_may_come_from_another_place_but_not_with_another_password(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    client = connect(serve(throttles={"password_failures_max": 3}))
+    key, email = fresh_key(), fresh_email()
+    client.create(email)
+    places = [{"ip_address": "192.0.2.7", "user_agent": "App/1 (Wi-Fi)", "device_id": "the telephone " + email},
+              {"ip_address": "2001:db8::7", "user_agent": "App/1 (LTE)", "device_id": "another name of it"}, {}]
+    answers = [session(client.sign_in(password(email), idempotency_key=key, client=place)) for place in places]
+    assert len({answer.session_id for answer in answers}) == 1
+    for _ in range(3):
+        with expect_failure(*REUSED, field="idempotency_key"):
+            client.sign_in(password(email, "not the password at all"), idempotency_key=key, client=places[1])
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS"):
+        client.sign_in(password(email), client=places[1])
+
+
 def test_a_repeated_create_is_not_an_address_in_use(web: Client) -> None:
     email, key = fresh_email(), fresh_key()
     one = web.create(email, idempotency_key=key)

@@ -51,7 +51,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
   let client = ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device")
   let facts = try desk.facts(
-    context, message(DeleteResponse()), client: client, binding: "sixteen bytes or", idempotencyKey: "key")
+    context, message(Wire.SignInRequest()), client: client, binding: "sixteen bytes or",
+    idempotencyKey: IdempotencyKey("key", of: Wire.SignInRequest.self))
   #expect(facts.caller == CallerName("web") && facts.mayFetchByEmail && facts.callerIdentified)
   #expect(facts.audiences == ["app", "other"] && facts.audience == "app")
   #expect(facts.ipAddress == "192.0.2.1" && facts.userAgent == "agent" && facts.deviceID == "device")
@@ -65,7 +66,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let desk = World().desk
   func claim(_ key: String?, _ path: String = "/a/B", _ request: String = "x") throws -> IdempotencyClaim? {
     try desk.facts(
-      context(path), message(HealthCheckRequest(service: request)), idempotencyKey: key
+      context(path), message(DeleteRequest(idToken: request)),
+      idempotencyKey: key.map { IdempotencyKey($0, of: DeleteRequest.self) }
     ).idempotency
   }
   let first = try #require(try claim("key"))
@@ -74,6 +76,34 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(try claim("other")?.key != first.key && claim("other")?.request == first.request)
   #expect(try claim("key", "/a/B", "y")?.key == first.key && claim("key", "/a/B", "y")?.request != first.request)
   #expect(try claim("") == nil && claim(nil) == nil)
+}
+
+@Test func `check 34: a request is the same one whatever client is said to be behind it, and in nothing else`() throws {
+  let desk = World().desk
+  func digest(_ change: (inout Wire.SignInRequest) -> Void = { _ in }) throws -> Digest? {
+    let password = PasswordCredential(email: "ada@example.com", password: "correct horse")
+    var request = Wire.SignInRequest(
+      credential: Wire.Credential(kind: .password(password)), idempotencyKey: "key", binding: "sixteen bytes or")
+    change(&request)
+    return try desk.facts(
+      context(), message(request), idempotencyKey: IdempotencyKey("key", of: Wire.SignInRequest.self)
+    ).idempotency?.request
+  }
+  let first = try #require(try digest())
+  let clients = [
+    ClientContext(), ClientContext(ipAddress: "192.0.2.1"), ClientContext(ipAddress: "2001:db8::1"),
+    ClientContext(userAgent: "agent"), ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device"),
+  ]
+  for client in clients {
+    let same = try digest { $0.client = client }
+    #expect(same == first)
+  }
+  let others = try [
+    digest { $0.credential = Wire.Credential(kind: .password(.init(email: "ada@example.com", password: "wrong"))) },
+    digest { $0.pendingToken = "handle" }, digest { $0.existingOnly = true }, digest { $0.claimAddress = true },
+    digest { $0.binding = "seventeen bytes or" },
+  ]
+  #expect(Set(others + [first]).count == others.count + 1)
 }
 
 @Test func `what the store can answer now is answered on the spot, else by a task, and alike`() async throws {

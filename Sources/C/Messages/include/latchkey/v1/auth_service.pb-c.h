@@ -49,7 +49,9 @@ struct  Latchkey__V1__SignInRequest
    */
   protobuf_c_boolean existing_only;
   /*
-   * Same key, same caller, within 24 hours: the same answer, and nothing done twice.
+   * Same key, same caller, within 24 hours: the same answer, and nothing done twice. The request is to be repeated as
+   * it was, tokens and all; `client` alone may differ, since whoever repeats a call may have moved. Another request
+   * under the key is IDEMPOTENCY_KEY_REUSED. So it is in every message that has one.
    */
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
