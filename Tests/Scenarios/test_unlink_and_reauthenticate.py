@@ -119,6 +119,23 @@ def test_check_86_reauthenticate_takes_only_the_subject_that_is_linked(web: Clie
         web.reauthenticate(proved.id_token, assertion(simulator, "oidc.corp"))
 
 
+def test_check_88_a_token_of_a_login_of_long_ago_is_no_reauthentication(web: Client, simulator: Simulator) -> None:
+    subject = fresh_email()
+    made = session(web.sign_in(assertion(simulator, "oidc.corp", subject=subject)))
+
+    def token(age_seconds: int) -> types.Credential:
+        return assertion(simulator, "oidc.corp", subject=subject,
+                         claims={"auth_time": int(time.time()) - age_seconds})
+
+    with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN",
+                        field="credential.provider_token") as refused:
+        web.reauthenticate(made.id_token, token(24 * 3600))
+    assert refused.metadata["methods"] == "oidc.corp" and refused.metadata["confirmed"] == "required"
+    assert web.verify(made.id_token).active
+    proved = web.reauthenticate(made.id_token, token(0))
+    assert web.claims(proved.id_token)["amr"] == ["fed", "fresh"]
+
+
 def test_reauthenticate_with_a_wrong_password_leaves_the_session(web: Client) -> None:
     email = fresh_email()
     made = web.create(email)

@@ -125,7 +125,7 @@ extension Reauthenticate {
       if case .password(_, let upgradedHash) = proof { verified.held.passwordHash = upgradedHash }
       return verified
     case .providerToken(let token):
-      return verified(try await environment.verify(token))
+      return verified(try await verify(token, for: state))
     case .authorizationResponse(let response):
       return verified(try await verify(response, for: state, call))
     case .customToken(let text):
@@ -142,18 +142,35 @@ extension Reauthenticate {
     }
   }
 
-  /// A provider that did not ask the person again leaves the account's other ways to a newer login.
+  /// A provider issues young tokens for an old login too, and the session's `auth_time` would be now (checks 87 and
+  /// 88). Refused before anything is held for a second factor, and before a token for single use is spent. Of somebody
+  /// else's token the age says nothing: the decision refuses it.
+  private func verify(_ token: ProviderToken, for state: AccountState) async throws -> VerifiedCredential {
+    let verified = try await environment.verify(token)
+    guard state.proves(verified.assertion.identity), let authenticatedAt = verified.authenticatedAt,
+      !environment.isRecent(authenticatedAt)
+    else { return verified }
+    throw Failure(
+      .requiresRecentLogin, field: "credential.provider_token", hint: "The token tells of a login of long ago.",
+      metadata: newLogin(of: state))
+  }
+
   private func verify(
     _ response: AuthorizationResponse, for state: AccountState, _ call: CallFacts
   ) async throws -> VerifiedCredential {
     do {
       return try await environment.verify(response, ending: .reauthenticate, account: state.account.id, call)
     } catch var failure as Failure where failure.reason == .requiresRecentLogin {
-      let policy = environment.policy
-      failure.metadata = SessionCheck.recentLogin(
-        of: state, maxAgeMillis: policy.recentLoginMillis, confirmed: true, policy: policy)
+      failure.metadata = newLogin(of: state)
       throw failure
     }
+  }
+
+  /// A provider that did not ask the person again leaves the account's other ways to a newer login.
+  private func newLogin(of state: AccountState) -> [String: String] {
+    let policy = environment.policy
+    return SessionCheck.recentLogin(
+      of: state, maxAgeMillis: policy.recentLoginMillis, confirmed: true, policy: policy)
   }
 
   /// Another address than the account's own resolves to somebody else, whoever that is and whatever the password: no

@@ -55,11 +55,15 @@ extension Environment {
   /// Check 88: a provider that says that the person proved itself just now is worth more than one that does not.
   func firstFactor(of credential: VerifiedCredential) -> FirstFactor {
     var first = FirstFactor.provider(credential.assertion.identity.providerID)
-    let recentMillis = policy.recentLoginMillis + Environment.clockSkewMillis
-    if let authenticatedAt = credential.authenticatedAt, authenticatedAt.adding(millis: recentMillis) >= clock.now() {
+    if let authenticatedAt = credential.authenticatedAt, isRecent(authenticatedAt) {
       first.methods.append(FirstFactor.fresh)
     }
     return first
+  }
+
+  /// Of a login that a provider tells of, by its own clock.
+  func isRecent(_ authenticatedAt: Timestamp) -> Bool {
+    authenticatedAt.adding(millis: policy.recentLoginMillis + Environment.clockSkewMillis) >= clock.now()
   }
 
   /// How far a provider's clock may be from ours.

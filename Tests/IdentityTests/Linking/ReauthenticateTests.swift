@@ -125,6 +125,41 @@ struct `Reauthenticate, every one` {
     await refused(.missingOrInvalidNonce) { try await world.reauthenticate(.providerToken(token), grant) }
   }
 
+  @Test(arguments: [[], [.totp]] as [[FactorKind]])
+  func `check 88: a token that tells of a login of long ago proves no recent one`(_ factors: [FactorKind])
+    async throws
+  {
+    let session = try known(factors: factors)
+    let window = world.policy.recentLoginMillis + 60_000
+    let ages: [(Int64?, Bool)] = [(nil, true), (0, true), (window, true), (window + 1, false)]
+    for (ageMillis, isTaken) in ages {
+      let token = Credential.providerToken(
+        world.providers.token(
+          google(), singleUseUntil: world.now.adding(millis: 3_600_000),
+          authenticatedAt: ageMillis.map { world.now.adding(millis: -$0) }))
+      let before = world.store.contents
+      if isTaken {
+        _ = try await world.reauthenticate(token, session)
+        #expect(world.store.contents != before)
+      } else {
+        let failure = await refused(.requiresRecentLogin) { try await world.reauthenticate(token, session) }
+        #expect(failure?.field == "credential.provider_token")
+        #expect(failure?.metadata["confirmed"] == "required")
+        #expect(failure?.metadata["max_age_seconds"] == String(world.policy.recentLoginMillis / 1_000))
+        #expect(failure?.metadata["methods"]?.split(separator: ",").contains("password") == true)
+        #expect(world.store.contents == before)
+        if factors.isEmpty { _ = try await world.signIn(token).grant }
+      }
+    }
+  }
+
+  @Test func `check 86: somebody else's token is somebody else's, however old its login is`() async throws {
+    let session = try known()
+    let yesterday = world.now.adding(millis: -86_400_000)
+    let token = world.providers.token(google("g-2"), authenticatedAt: yesterday)
+    await refused(.userMismatch) { try await world.reauthenticate(.providerToken(token), session) }
+  }
+
   @Test func `it opens the window that the age of the login had closed`() async throws {
     let session = try known()
     world.clock.advance(millis: world.policy.recentLoginMillis)

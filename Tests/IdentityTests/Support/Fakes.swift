@@ -188,13 +188,16 @@ final class FakeProviders: Providers {
   }
 
   /// The token to present for this assertion. `singleUseUntil` makes it one that may be presented once.
-  func token(_ assertion: Assertion, singleUseUntil: Timestamp? = nil) -> ProviderToken {
+  func token(
+    _ assertion: Assertion, singleUseUntil: Timestamp? = nil, authenticatedAt: Timestamp? = nil
+  ) -> ProviderToken {
     known.withLock { known in
       let text = "token-\(known.count)"
       let singleUse = singleUseUntil.map {
         SingleUse(digest: FakeCryptography().sha256(Array(text.utf8)), expiresAt: $0)
       }
-      known[text] = VerifiedCredential(assertion: assertion, singleUse: singleUse)
+      known[text] = VerifiedCredential(
+        assertion: assertion, singleUse: singleUse, authenticatedAt: authenticatedAt)
       return ProviderToken(providerID: assertion.identity.providerID, idToken: text)
     }
   }
