@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 
-from clients import (Client, anonymous, assertion, conflict, custom, fresh_email, held, in_use, password, provider_ids,
-                     session)
+from clients import (Client, anonymous, assertion, conflict, custom, fresh_email, held, in_use, password, provider,
+                     provider_ids, session)
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1 import types_pb2 as types
 from processes import Server, Simulator
 
 
@@ -22,6 +24,26 @@ def test_L1_linking_the_same_identity_again_answers_the_callers_own_session_whol
     assert web.verify(made.id_token).active and web.verify(again.id_token).active
     for refresh_token in (made.refresh_token, again.refresh_token):
         assert web.refresh(refresh_token).session_id == made.session_id
+
+
+def test_L1_and_check_46_a_token_that_is_good_once_is_used_up_by_it(web: Client, simulator: Simulator) -> None:
+    subject = fresh_email()
+
+    def token() -> types.Credential:
+        nonce = fresh_email()
+        return provider("oidc.strict", simulator.token("oidc.strict", subject=subject, nonce=nonce), raw_nonce=nonce)
+
+    made = session(web.sign_in(token()))
+    # The first link moves the session on, the second has nothing to write but the token.
+    for key in ("", secrets.token_urlsafe(24)):
+        again = token()
+        assert web.link(made.id_token, again, idempotency_key=key).already_linked
+        with expect_failure(StatusCode.UNAUTHENTICATED, "MISSING_OR_INVALID_NONCE"):
+            web.sign_in(again)
+        with expect_failure(StatusCode.UNAUTHENTICATED, "MISSING_OR_INVALID_NONCE"):
+            web.link(made.id_token, again)
+    repeated = web.link(made.id_token, again, idempotency_key=key)
+    assert repeated.already_linked and session(repeated).session_id == made.session_id
 
 
 def test_L2_and_check_29_an_identity_of_another_account_is_in_use_and_the_handle_signs_in_there(

@@ -50,7 +50,7 @@ package struct FinishSecondFactor: Sendable {
     let outcome = SignInOutcome(record.outcome)
     grant.isNewAccount = outcome.isNewAccount
     grant.revokedProviderIDs = outcome.revokedProviderIDs
-    return .session(grant, alreadyLinked: record.outcome == "already_linked")
+    return .session(grant, alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }
 
   /// How the held call ended.

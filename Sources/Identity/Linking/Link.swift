@@ -72,7 +72,9 @@ package struct Link: Sendable {
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {
-    .session(try await environment.repeatSession(of: record, call: call), alreadyLinked: false)
+    .session(
+      try await environment.repeatSession(of: record, call: call),
+      alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }
 
   /// The handle was completed before: the same answer, but never a session that is worth more than the caller's own,

@@ -55,20 +55,48 @@ extension Link {
     return .refuse(failure, writing: writes.isEmpty ? nil : Change(writes))
   }
 
+  /// L1 writes nothing of what it was asked for. A token for single use was used all the same: whoever else gets hold
+  /// of it would sign in with it until it expires (check 46).
   private func alreadyLinked(
     _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     guard let passed = verified.passed else {
-      return environment.repeating(caller, now: now).map { Result.alreadyLinked($0.0, $0.1) }
+      let step = environment.repeating(caller, now: now).map { Result.alreadyLinked($0.0, $0.1) }
+      guard verified.singleUse != nil else { return step }
+      return spending(verified, beside: step, caller, call, now)
     }
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.guardSession(id: caller.session.id, at: now)]
-    let writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
-      + [.insertSession(opened.record)]
-    let remembered = call.remember(
-      "already_linked", accountID: caller.state.account.id, sessionID: opened.record.id, policy: environment.policy,
-      now: now)
-    return .commit(Change(writes + remembered), .passedAlreadyLinked(opened, caller.state))
+    var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
+    writes += verified.spentToken
+    writes.append(.insertSession(opened.record))
+    writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
+    return .commit(Change(writes), .passedAlreadyLinked(opened, caller.state))
+  }
+
+  /// Without its record a repeat under the call's key would find the token spent.
+  private func spending(
+    _ verified: VerifiedLink, beside step: Step<Result>, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let writes = verified.spentToken + rememberAlreadyLinked(caller, sessionID: caller.session.id, call, now)
+    switch step {
+    case .refuse: return step
+    case .commit(let change, let result): return .commit(Change(change.writes + writes), result)
+    case .answer(let result):
+      let account = caller.state.account
+      let guards: [Write] = [
+        .confirmAccount(id: account.id, version: account.version), .guardSession(id: caller.session.id, at: now),
+      ]
+      return .commit(Change(guards + writes), result)
+    }
+  }
+
+  private func rememberAlreadyLinked(
+    _ caller: CallerSession, sessionID: String, _ call: CallFacts, _ now: Timestamp
+  ) -> [Write] {
+    call.remember(
+      IdempotencyRecord.alreadyLinked, accountID: caller.state.account.id, sessionID: sessionID,
+      policy: environment.policy, now: now)
   }
 
   private func inUse(
@@ -141,9 +169,7 @@ extension Link {
         .completePending(
           row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id))
     }
-    if let singleUse = verified.singleUse {
-      writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
-    }
+    writes += verified.spentToken
     writes.append(.insertSession(opened.record))
     writes.append(environment.audit(note, call: call, now: now))
     writes += environment.notices(

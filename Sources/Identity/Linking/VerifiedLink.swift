@@ -24,6 +24,11 @@ struct VerifiedLink: Sendable {
     code?.spend(for: accountID, sessionID: sessionID, now: now) ?? []
   }
 
+  var spentToken: [Write] {
+    guard let singleUse else { return [] }
+    return [.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt)]
+  }
+
   var email: String? {
     switch proof {
     case .assertion(let assertion): assertion.email

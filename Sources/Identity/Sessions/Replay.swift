@@ -28,6 +28,11 @@ extension CallFacts {
   }
 }
 
+extension IdempotencyRecord {
+  /// The outcome of L1.
+  static let alreadyLinked = "already_linked"
+}
+
 extension Environment {
   /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired
   /// or been spent since.

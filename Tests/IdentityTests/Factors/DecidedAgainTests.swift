@@ -209,6 +209,20 @@ struct `Decided again after the second factor` {
     #expect(again.sessionID == grant.sessionID)
   }
 
+  @Test func `check 46: L1 after the factor spends a token for single use`() async throws {
+    let token = Credential.providerToken(
+      world.providers.token(corp(), singleUseUntil: world.now.adding(millis: 60_000)))
+    let required = try await linking(token)
+    let record = IdentityRecord(assertion: corp(), accountID: "account-y", linkedAt: world.now)
+    world.store.edit { $0.identities[record.key] = record }
+    guard case .session(_, alreadyLinked: true) = try await world.finish(required) else {
+      Issue.record("not already linked")
+      return
+    }
+    #expect(world.store.contents.spent.count == 1)
+    await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
+  }
+
   @Test func `what a link refuses after the factor names no field of the link`() async throws {
     let required = try await linking(.providerToken(world.providers.token(corp())))
     let other = IdentityRecord(assertion: corp("c-2"), accountID: "account-y", linkedAt: world.now)

@@ -26,6 +26,51 @@ struct `Link, the rows` {
     #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == session.sessionID)
   }
 
+  @Test func `check 46: L1 spends a token for single use, so that nobody signs in with it afterwards`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let session = try world.session(of: "account-y")
+    let before = world.store.contents
+    // The first one moves the session on; the second finds it moved, and has nothing else to write.
+    for count in 1...2 {
+      let token = Credential.providerToken(
+        world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
+      guard case .session(let grant, alreadyLinked: true) = try await world.link(token, session) else {
+        Issue.record("not already linked")
+        return
+      }
+      #expect(grant.sessionID == session.sessionID && world.store.contents.spent.count == count)
+      let after = world.store.contents
+      await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
+      await refused(.missingOrInvalidNonce) { try await world.link(token, session) }
+      #expect(world.store.contents == after)
+      #expect(after.accounts == before.accounts && after.identities == before.identities)
+      #expect(after.audit == before.audit && Set(after.sessions.keys) == Set(before.sessions.keys))
+      #expect(after.sessions[session.sessionID]?.parentDigest == before.sessions[session.sessionID]?.refreshDigest)
+    }
+    #expect(try await Refresh(world.environment)(session.refreshToken, world.call()).sessionID == session.sessionID)
+  }
+
+  @Test func `check 34: an L1 that spent its token is answered again under its key, and no other is remembered`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let session = try world.session(of: "account-y")
+    _ = try await world.link(google(), session, world.call(key: "another"))
+    #expect(world.store.contents.idempotency.isEmpty && world.store.contents.spent.isEmpty)
+    let token = Credential.providerToken(
+      world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
+    for _ in 0..<2 {
+      guard case .session(let grant, alreadyLinked: true) = try await world.link(token, session, world.call(key: "k"))
+      else {
+        Issue.record("not already linked")
+        return
+      }
+      #expect(grant.sessionID == session.sessionID)
+      _ = try await Refresh(world.environment)(grant.refreshToken, world.call())
+    }
+    #expect(world.store.contents.idempotency.count == 1 && world.store.contents.spent.count == 1)
+  }
+
   @Test func `L2 an identity of another account is held for that one and both stay as they are`() async throws {
     world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
     world.store.insert(account(.proved(ada), password: true))

@@ -36,6 +36,17 @@ struct `Interrupted between decision and commit` {
     }
   }
 
+  @Test func `no token is spent on what is linked already for a session that was just signed out`() async throws {
+    let session = try known()
+    // From here on a link that is there already writes nothing else.
+    _ = try await world.link(google(), session)
+    let token = world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000))
+    await world.signedOut(session) { environment in
+      let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+      _ = try await Link(environment)(request, world.call())
+    }
+  }
+
   @Test func `nothing is held for a factor of a session that was just signed out`() async throws {
     world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
