@@ -209,4 +209,23 @@ struct `SignIn, the other credentials` {
     _ = try await world.signIn(rightPassword, pendingToken: handle).grant
     await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
   }
+
+  @Test func `check 46: a single-use token held in a conflict is spent by the completion behind a second factor`()
+    async throws
+  {
+    world.insertPerson([.totp])
+    let token = Credential.providerToken(
+      world.providers.token(corp(), singleUseUntil: world.now.adding(millis: 600_000)))
+    var rows: [SecondFactorRequired] = []
+    for _ in 0..<2 {
+      let handle = try await world.signIn(token).exists.handle
+      rows.append(try await world.signIn(rightPassword, pendingToken: handle).required)
+    }
+    #expect(world.store.contents.spent.isEmpty)
+    #expect(try await world.finish(rows[0]).grant.account.holds(corp().identity))
+    #expect(world.store.contents.spent.count == 1)
+    await refused(.missingOrInvalidNonce) { try await world.finish(rows[1], "factor-totp", world.totpCode(1)) }
+    await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
+    #expect(world.store.contents.openSessions(of: "account-y").count == 1)
+  }
 }
