@@ -11,8 +11,8 @@ package struct AdminService: Sendable {
 
   package var methods: [Method] {
     [
-      lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, importAccounts,
-      exportAccounts, createCustomToken, backup,
+      lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, unlinkProvider,
+      importAccounts, exportAccounts, createCustomToken, backup,
     ]
   }
 
@@ -96,6 +96,19 @@ package struct AdminService: Sendable {
       return .task {
         let (state, removed) = try await removeSecondFactors(accountID: id, call)
         return RemoveSecondFactorsResponse(account: Wire.Account(state), removed: Int32(clamping: removed))
+      }
+    }
+  }
+
+  private var unlinkProvider: Method {
+    .unary("/\(AdminService.name)/UnlinkProvider", UnlinkProviderRequest.self) { request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let id = try Shape.accountID(request.accountID, "account_id")
+      let providerID = try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax)
+      let unlinkProvider = UnlinkProvider(desk.environment)
+      return .task {
+        let state = try await unlinkProvider(accountID: id, providerID: providerID, call)
+        return UnlinkProviderResponse(account: Wire.Account(state))
       }
     }
   }

@@ -42,7 +42,7 @@ struct Latchkey: ParsableCommand {
         subcommands: [Update.self, Merge.self, Delete.self, Watch.self, Health.self]),
       CommandGroup(name: "For administrators", subcommands: [
         Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, RemoveFactors.self,
-        DeleteAccount.self, ImportCommand.self, Export.self, Backup.self,
+        UnlinkProvider.self, DeleteAccount.self, ImportCommand.self, Export.self, Backup.self,
       ]),
       CommandGroup(name: "Codes and mailed links", subcommands: [
         SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,

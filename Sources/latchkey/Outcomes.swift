@@ -31,7 +31,8 @@ extension Desk {
 
   func ways(_ account: Account) -> String {
     let providers = account.providers.map { printable($0.providerID) }
-    return providers.isEmpty ? "none (anonymous)" : providers.joined(separator: ", ")
+    let none = account.anonymous ? "none (anonymous)" : "none"
+    return providers.isEmpty ? none : providers.joined(separator: ", ")
   }
 
   /// The address of the credential belongs to an account already. What was presented is held by the service, and its

@@ -83,7 +83,7 @@ private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Ans
 }
 
 @Test func `who was taken over with a second factor has none once it is removed`() {
-  let work = RemoveFactors(ImportRow(accountID: "a", email: "a@example.com", factorNumber: "+441632960961"))
+  let work = TakeAway.factor(of: ImportRow(accountID: "a", email: "a@example.com", factorNumber: "+441632960961"))
   let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
   var account = AccountFacts(id: "a", email: "a@example.com", isAnonymous: false, providerIDs: [])
   let removed = Answer.factorsRemoved(count: 1, of: account)
@@ -96,6 +96,21 @@ private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Ans
       [refused], [removed], [imported, imported], [imported, .factorsRemoved(count: 1, of: account)],
       [imported, .factorsRemoved(count: 0, of: AccountFacts(id: "a", email: "", isAnonymous: false, providerIDs: []))],
       [imported, .factorsRemoved(count: 1, of: AccountFacts(id: "b", email: "", isAnonymous: false, providerIDs: []))],
+    ])
+}
+
+@Test func `who was taken over with one way in has none once it is unlinked, and keeps the address`() {
+  let work = TakeAway.identity(of: ImportRow(accountID: "a", email: "a@example.com", subject: "s"))
+  let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
+  func unlinked(_ id: String = "a", _ email: String = "a@example.com", _ providerIDs: [String] = []) -> Answer {
+    .account(AccountFacts(id: id, email: email, isAnonymous: false, providerIDs: providerIDs))
+  }
+  #expect(play(work, [imported, unlinked()]) == ([.importAccounts, .unlinkProvider], "done"))
+  expectWrong(
+    work,
+    [
+      [unlinked()], [imported, imported], [imported, unlinked("b")], [imported, unlinked("a", "")],
+      [imported, unlinked("a", "a@example.com", ["google.com"])], [imported, .done],
     ])
 }
 

@@ -222,6 +222,10 @@ class Client:
     def remove_factors(self, account_id: str) -> admin.RemoveSecondFactorsResponse:
         return _call(self._admin.RemoveSecondFactors, admin.RemoveSecondFactorsRequest(account_id=account_id))
 
+    def unlink_provider(self, account_id: str, provider_id: str) -> types.Account:
+        request = admin.UnlinkProviderRequest(account_id=account_id, provider_id=provider_id)
+        return _call(self._admin.UnlinkProvider, request).account
+
     def import_accounts(self, batches: Iterable[list[admin.ImportedAccount]],
                         options: admin.ImportOptions | None = None) -> list[admin.ImportAccountsResponse]:
         """One answer a batch; the options go with the first."""

@@ -142,7 +142,7 @@ def test_a_page_that_cannot_be_is_refused(admin: Client, page_size: int, page_to
 def test_what_is_not_there_is_not_found(admin: Client) -> None:
     for change in (lambda: admin.set_disabled("nobody", True), lambda: admin.set_claims("nobody", "{}"),
                    lambda: admin.revoke_sessions("nobody"), lambda: admin.delete_account("nobody"),
-                   lambda: admin.remove_factors("nobody")):
+                   lambda: admin.remove_factors("nobody"), lambda: admin.unlink_provider("nobody", "password")):
         with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
             change()
 
@@ -158,7 +158,8 @@ def test_check_114_no_method_of_an_administrator_is_anybody_elses(
         return [lambda: client.lookup(account_id=account_id), lambda: client.list_accounts(),
                 lambda: client.set_disabled(account_id, True), lambda: client.set_claims(account_id, "{}"),
                 lambda: client.revoke_sessions(account_id), lambda: client.delete_account(account_id),
-                lambda: client.remove_factors(account_id), lambda: client.custom_token(account_id),
+                lambda: client.remove_factors(account_id), lambda: client.unlink_provider(account_id, "password"),
+                lambda: client.custom_token(account_id),
                 lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True),
                 lambda: client.backup()]
 

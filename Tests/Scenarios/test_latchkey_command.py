@@ -326,6 +326,30 @@ def test_an_administrator_deletes_an_account_only_when_asked_for_twice(person: P
     assert readable.returncode == DONE and readable.stdout == f"Deleted: account {account_id}.\n"
 
 
+def test_an_administrator_removes_the_last_way_in_of_who_has_a_new_subject(
+        person: Person, simulator: Simulator) -> None:
+    key = {"LATCHKEY_API_KEY": KEYS["admin"]}
+    email = fresh_email("gmail.com")
+
+    def sign_in(subject: str) -> Any:
+        token = simulator.token("google.com", subject=subject + email, email=email, email_verified=True)
+        return person.json("sign-in", "--provider", "google.com", LATCHKEY_ID_TOKEN=token)
+
+    account_id = sign_in("former-")["account"]["account_id"]
+    assert person.run("unlink-provider", account_id, **key).returncode == USAGE
+    refused = person.json("unlink-provider", account_id, "password", code=REFUSED, **key)
+    assert refused["error"]["reason"] == "NO_SUCH_PROVIDER"
+    answer = person.json("unlink-provider", account_id, "google.com", **key)
+    assert ways(answer) == set() and answer["account"]["email"] == email
+    assert person.run("refresh").returncode == REFUSED, "the session is over"
+    again = sign_in("recreated-")
+    assert again["account"]["account_id"] == account_id and not again["is_new_account"]
+    readable = person.run("unlink-provider", account_id, "google.com", **key)
+    assert readable.returncode == DONE
+    assert readable.stdout.startswith(f"Unlinked google.com: account {account_id}\n")
+    assert "Ways of signing in: none\n" in readable.stdout
+
+
 def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> None:
     assert person.json("health") == {"status": "SERVING"}
     assert person.json("health", "--service", "latchkey.v1.AuthService") == {"status": "SERVING"}

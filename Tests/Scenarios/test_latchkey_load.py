@@ -65,6 +65,7 @@ WORKLOADS = {
     "revoke-sessions": {"AuthService/SignIn", "AdminService/RevokeSessions", "SessionService/VerifyIdToken"},
     "delete-account": {"AuthService/SignIn", "AdminService/DeleteAccount", "SessionService/VerifyIdToken"},
     "remove-factors": {"AdminService/ImportAccounts", "AdminService/RemoveSecondFactors"},
+    "unlink-provider": {"AdminService/ImportAccounts", "AdminService/UnlinkProvider"},
     "custom-token": {"AdminService/CreateCustomToken"},
     "import-accounts": {"AdminService/ImportAccounts"},
     "export-accounts": {"AdminService/ExportAccounts"},

@@ -76,6 +76,27 @@ def test_S8_without_another_way_in_there_is_nothing_to_offer_but_the_administrat
     assert exists.reason in ("SUBJECT_CHANGED", "ASK_ADMINISTRATOR")
 
 
+def test_S8_an_administrator_who_was_asked_lets_the_new_subject_in_to_the_same_account(
+        web: Client, admin: Client, simulator: Simulator) -> None:
+    email = fresh_email("gmail.com")
+    order = {"email": email, "email_verified": True}
+    former = assertion(simulator, "google.com", subject="former-" + email, **order)
+    recreated = assertion(simulator, "google.com", subject="recreated-" + email, **order)
+    made = session(web.sign_in(former))
+    account_id = made.account.account_id
+    assert conflict(web.sign_in(recreated)).reason == "ASK_ADMINISTRATOR"
+    with expect_failure(StatusCode.NOT_FOUND, "NO_SUCH_PROVIDER", field="provider_id"):
+        admin.unlink_provider(account_id, "password")
+    left = admin.unlink_provider(account_id, "google.com")
+    assert not provider_ids(left) and (left.email, left.email_verified) == (email, True)
+    assert web.verify(made.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert not conflict(web.sign_in(former)).can_claim_address
+    signed = session(web.sign_in(recreated))
+    assert signed.account.account_id == account_id and not signed.is_new_account
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(identity={"provider_id": "google.com", "subject": "former-" + email})
+
+
 def test_S9_existing_only_creates_nothing(web: Client, admin: Client, simulator: Simulator) -> None:
     subject, email = fresh_email(), fresh_email()
     for order in ({"subject": subject}, {"subject": subject, "email": email, "email_verified": True}):

@@ -14,6 +14,7 @@ private let served = [
   "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/List", "/latchkey.v1.AdminService/SetDisabled",
   "/latchkey.v1.AdminService/SetCustomClaims", "/latchkey.v1.AdminService/RevokeSessions",
   "/latchkey.v1.AdminService/DeleteAccount", "/latchkey.v1.AdminService/RemoveSecondFactors",
+  "/latchkey.v1.AdminService/UnlinkProvider",
   "/latchkey.v1.AdminService/ImportAccounts", "/latchkey.v1.AdminService/ExportAccounts",
   "/latchkey.v1.AdminService/CreateCustomToken", "/latchkey.v1.AdminService/Backup",
   "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
@@ -298,6 +299,10 @@ func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is a
     as: RemoveSecondFactorsResponse.self)
   #expect(removed.removed == 1 && removed.account?.accountID == "account-ada")
   #expect(removed.account?.secondFactors == [])
+  let unlinked = try await answer(
+    try served("AdminService/UnlinkProvider", world),
+    UnlinkProviderRequest(accountID: "account-ada", providerID: "google.com"), as: UnlinkProviderResponse.self)
+  #expect(unlinked.account?.providers.map(\.providerID) == ["password", "phone"])
 }
 
 @Test func `an administrator's deletion answers with nothing, and an account that is not there is not found`()

@@ -131,6 +131,12 @@ private let callFields: [TextField] = [
   TextField(path: admin + "RemoveSecondFactors", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     RemoveSecondFactorsRequest(accountID: $0)
   },
+  TextField(path: admin + "UnlinkProvider", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    UnlinkProviderRequest(accountID: $0, providerID: "google.com")
+  },
+  TextField(path: admin + "UnlinkProvider", name: "provider_id", bytesMax: 72, mayBeEmpty: false) {
+    UnlinkProviderRequest(accountID: "account", providerID: $0)
+  },
   TextField(path: admin + "Lookup", name: "identity.provider_id", bytesMax: 72, mayBeEmpty: false) {
     LookupRequest(subject: .identity(ProviderIdentity(providerID: $0, subject: "s")))
   },

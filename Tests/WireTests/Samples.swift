@@ -131,6 +131,8 @@ enum Samples {
   static let deleteAccountResponse = DeleteAccountResponse()
   static let removeSecondFactorsRequest = RemoveSecondFactorsRequest(accountID: "account_id")
   static let removeSecondFactorsResponse = RemoveSecondFactorsResponse(account: account, removed: 2)
+  static let unlinkProviderRequest = UnlinkProviderRequest(accountID: "account_id", providerID: "provider_id")
+  static let unlinkProviderResponse = UnlinkProviderResponse(account: account)
   static let backupRequest = BackupRequest()
   static let backupResponse = BackupResponse(
     fileName: "file_name", sizeBytes: 2, sha256: Array("sha256".utf8), accounts: 4, eventCursor: "event_cursor",
@@ -302,8 +304,9 @@ enum Samples {
     fieldMask, updateRequest, updateResponse, mergeKeep, mergeConflict, mergeRequest, mergeResponse,
     listRequest, listResponse, setDisabledRequest, setDisabledResponse, setCustomClaimsRequest,
     setCustomClaimsResponse, revokeSessionsRequest, revokeSessionsResponse, deleteAccountRequest,
-    deleteAccountResponse, removeSecondFactorsRequest, removeSecondFactorsResponse, importAccountsRequest,
-    importOptions, importHash, importedAccount, importedPhoneFactor, importAccountsResponse, importError,
-    exportAccountsRequest, exportAccountsResponse, exportedAccount, backupRequest, backupResponse,
+    deleteAccountResponse, removeSecondFactorsRequest, removeSecondFactorsResponse, unlinkProviderRequest,
+    unlinkProviderResponse, importAccountsRequest, importOptions, importHash, importedAccount, importedPhoneFactor,
+    importAccountsResponse, importError, exportAccountsRequest, exportAccountsResponse, exportedAccount, backupRequest,
+    backupResponse,
   ]
 }

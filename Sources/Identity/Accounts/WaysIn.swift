@@ -53,17 +53,16 @@ package struct WaysIn: Hashable, Sendable {
 }
 
 extension AccountState {
-  /// Made by an administrator, and nobody could sign in to it yet (S12). A custom token is such a way in, though none
-  /// that could be offered: whoever holds the address must not get what is somebody's already.
+  /// Nobody can sign in to it (S12): an administrator made it and nobody could yet, or took its last way in and left
+  /// the proved address. A custom token is a way in, though none that could be offered: whoever holds the address must
+  /// not get what is somebody's already.
   ///
-  /// Beside an address that nobody proved, ways in that are merely switched off count too: they may be a stranger's,
-  /// who would be back once they are switched on (checks 5 and 83).
+  /// Ways in that are merely switched off count too, since who has them is back once they are switched on: beside an
+  /// address that nobody proved a stranger (checks 5 and 83), in an account that no administrator made its person.
   func isUnentered(_ policy: Policy) -> Bool {
-    guard account.madeByAdministrator, !account.customToken else { return false }
-    guard account.emailProved else {
-      return identities.isEmpty && account.phoneNumber == nil && account.passwordHash == nil && !account.emailLink
-    }
-    return WaysIn(self, policy).isEmpty
+    guard !account.customToken, account.madeByAdministrator || account.emailProved else { return false }
+    if account.madeByAdministrator, account.emailProved { return WaysIn(self, policy).isEmpty }
+    return identities.isEmpty && account.phoneNumber == nil && account.passwordHash == nil && !account.emailLink
   }
 
   /// Nothing but its address leads to the account, by a password or a mailed link: who has the mailbox may have it

@@ -2,6 +2,7 @@ import Store
 
 /// What becomes of an account that an administrator changes.
 enum AdminDecision: Hashable, Sendable {
+  case refuse(Failure)
   /// It is so already: nothing is written, so that nothing is remembered either.
   case unchanged
   /// - Parameter state: after the change.
@@ -68,6 +69,34 @@ enum AdminDecision: Hashable, Sendable {
     return .change(state: after, writes: writes + notices, notes: notes)
   }
 
+  /// Also the last way in, for who cannot do it (S8): the address stays with its proof, so that its owner completes a
+  /// conflict, or is let in by S12 where nobody else can come in any more. Then nobody who came in before stays.
+  ///
+  /// What may go depends on what else there is, so that it is decided again where the account was changed meanwhile.
+  /// - Parameter notices: of what the edit takes, to the account's person.
+  static func unlink(
+    _ providerID: String, _ state: AccountState, policy: Policy, notices: (AccountEdit) -> [Write], now: Timestamp
+  ) -> AdminDecision {
+    let id = state.account.id
+    var edit = AccountEdit(state)
+    do {
+      try edit.removeWayIn(providerID, keepsAddress: true, policy: policy, now: now)
+    } catch {
+      return .refuse(error)
+    }
+    var ended = Write.closeSessionsOf(
+      accountID: id, beganWith: providerID, except: nil, at: now, reason: "unlinked")
+    if WaysIn(edit.state, policy).isEmpty {
+      edit.edited.account.tokensValidAfter = max(state.account.tokensValidAfter ?? now, now)
+      ended = .closeSessions(accountID: id, except: nil, at: now, reason: "unlinked")
+    }
+    var details = byAdministrator
+    details["provider_id"] = providerID
+    return .change(
+      state: edit.state, writes: edit.writes + [ended] + notices(edit),
+      notes: [AuditNote(.unlinked, accountID: id, details: details)])
+  }
+
   /// Of what a person can do as well.
   private static let byAdministrator = ["by": "administrator"]
 }
@@ -98,6 +127,7 @@ extension Environment {
     try await decideAndCommit(query, try await first(query), call: call) { facts, now in
       guard let state = facts.account else { return .refuse(Failure(.accountNotFound)) }
       switch decide(state, facts, now) {
+      case .refuse(let failure): return .refuse(failure)
       case .unchanged: return .answer((state, facts))
       case .change(let changed, let writes, let notes):
         return .commit(Change(writes + notes.map { audit($0, call: call, now: now) }), (changed, facts))

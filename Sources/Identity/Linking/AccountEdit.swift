@@ -140,19 +140,20 @@ extension AccountEdit {
     edited.account.phoneNumberSetAt = nil
   }
 
-  mutating func unlink(_ identity: IdentityRecord, policy: Policy, now: Timestamp) {
+  /// - Parameter keepsAddress: also where it came from this identity alone.
+  mutating func unlink(_ identity: IdentityRecord, keepsAddress: Bool, policy: Policy, now: Timestamp) {
     edited.identities.removeAll { $0.key == identity.key }
     hanging.append(.deleteIdentity(identity.key, accountID: identity.accountID))
     let unlink = UnlinkRecord(accountID: identity.accountID, key: identity.key, at: now)
     edited.unlinks.append(unlink)
     hanging.append(.rememberUnlink(unlink))
-    settleAddress(after: identity.key.providerID, policy: policy)
+    settleAddress(after: identity.key.providerID, keepsAddress: keepsAddress, policy: policy)
   }
 
   /// Section 5: an address that came from the unlinked identity alone goes with it and is free for others (check 81),
   /// unless something else proves it or a password or mailed link uses it as its name; then it stays with its proof and
   /// is from now on somebody else's to take along.
-  private mutating func settleAddress(after providerID: String, policy: Policy) {
+  private mutating func settleAddress(after providerID: String, keepsAddress: Bool, policy: Policy) {
     let account = edited.account
     guard let email = account.email, account.emailSource == providerID else { return }
     let others = edited.identities.filter { $0.email == email }
@@ -166,7 +167,7 @@ extension AccountEdit {
       }
       return
     }
-    removeAddress()
+    if !keepsAddress { removeAddress() }
   }
 
   mutating func removeAddress() {

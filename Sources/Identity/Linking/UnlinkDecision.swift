@@ -9,21 +9,9 @@ enum UnlinkDecision: Hashable, Sendable {
     _ providerID: String, _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> UnlinkDecision {
     var edit = AccountEdit(caller.state)
-    let account = caller.state.account
-    if providerID == WaysIn.password, account.passwordHash != nil {
-      edit.removePassword()
-    } else if providerID == WaysIn.emailLink, account.emailLink {
-      edit.removeEmailLink()
-    } else if providerID == WaysIn.phone, account.phoneNumber != nil {
-      edit.removePhoneNumber()
-    } else if let identity = caller.state.identity(of: providerID) {
-      edit.unlink(identity, policy: policy, now: now)
-    } else {
-      return .refuse(Failure(.noSuchProvider, field: "provider_id", hint: "It is not linked to this account."))
-    }
-    let rest = WaysIn(edit.state, policy)
-    if rest.isEmpty { return .refuse(lastMethod(providerID, policy)) }
     do {
+      try edit.removeWayIn(providerID, keepsAddress: false, policy: policy, now: now)
+      if WaysIn(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
       try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
     } catch {
@@ -42,5 +30,25 @@ enum UnlinkDecision: Hashable, Sendable {
     return Failure(
       .lastSignInMethod, hint: "Add another way of signing in first.",
       metadata: ["addable_methods": addable.joined(separator: ",")])
+  }
+}
+
+extension AccountEdit {
+  /// The same for the account's person and for an administrator.
+  mutating func removeWayIn(
+    _ providerID: String, keepsAddress: Bool, policy: Policy, now: Timestamp
+  ) throws(Failure) {
+    let account = edited.account
+    if providerID == WaysIn.password, account.passwordHash != nil {
+      removePassword()
+    } else if providerID == WaysIn.emailLink, account.emailLink {
+      removeEmailLink()
+    } else if providerID == WaysIn.phone, account.phoneNumber != nil {
+      removePhoneNumber()
+    } else if let identity = edited.identity(of: providerID) {
+      unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
+    } else {
+      throw Failure(.noSuchProvider, field: "provider_id", hint: "It is not linked to this account.")
+    }
   }
 }

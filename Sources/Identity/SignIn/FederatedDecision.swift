@@ -86,10 +86,11 @@ extension FederatedDecision {
     return .accountExists(Conflict(owner: owner, ways: ways, reason: reason))
   }
 
-  /// S12. Nobody could ever sign in to it, so nobody is kept out; but a disabled account stays shut, and an enrolled
-  /// factor is asked for before anything is written.
+  /// S12. Nobody can sign in to it, so nobody is kept out; but a disabled account stays shut, an enrolled factor is
+  /// asked for before anything is written, and an identity that was unlinked does not come back of itself.
   private func adopt(_ owner: AccountState) -> SignInDecision {
-    guard assertion.tier == .authoritative else {
+    let wasUnlinked = owner.unlinks.contains { $0.key == assertion.identity }
+    guard assertion.tier == .authoritative, !wasUnlinked else {
       return .accountExists(conflict(owner, WaysIn(mailedLinkUnder: policy)))
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }

@@ -256,3 +256,46 @@ extension RemoveSecondFactorsResponse: WireMessage, @unsafe Mapped {
     unsafe form.pointee.removed = removed
   }
 }
+
+package struct UnlinkProviderRequest: Sendable, Equatable {
+  package var accountID: String
+  package var providerID: String
+
+  package init(accountID: String = "", providerID: String = "") {
+    self.accountID = accountID
+    self.providerID = providerID
+  }
+}
+
+extension UnlinkProviderRequest: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__UnlinkProviderRequest> { unsafe latchkey__v1__unlink_provider_request__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__UnlinkProviderRequest>) {
+    unsafe self.init(accountID: text(form.pointee.account_id), providerID: text(form.pointee.provider_id))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UnlinkProviderRequest>, _ arena: Arena) {
+    unsafe form.pointee.account_id = arena.text(accountID)
+    unsafe form.pointee.provider_id = arena.text(providerID)
+  }
+}
+
+package struct UnlinkProviderResponse: Sendable, Equatable {
+  package var account: Account?
+
+  package init(account: Account? = nil) {
+    self.account = account
+  }
+}
+
+extension UnlinkProviderResponse: WireMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__UnlinkProviderResponse> { unsafe latchkey__v1__unlink_provider_response__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__UnlinkProviderResponse>) {
+    unsafe self.init(account: one(form.pointee.account))
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UnlinkProviderResponse>, _ arena: Arena) {
+    unsafe form.pointee.account = arena.one(account)
+  }
+}

@@ -56,8 +56,14 @@ extension Preparation {
     case .removeFactors:
       return { generator in
         let name = "\(runName)-\(generator.next())"
-        return RemoveFactors(
-          ImportRow(accountID: "load-\(name)", email: .freshEmail(name), factorNumber: Preparation.factorNumber))
+        return TakeAway.factor(
+          of: ImportRow(accountID: "load-\(name)", email: .freshEmail(name), factorNumber: Preparation.factorNumber))
+      }
+    case .unlinkProvider:
+      return { generator in
+        let name = "\(runName)-\(generator.next())"
+        return TakeAway.identity(
+          of: ImportRow(accountID: "load-\(name)", email: .freshEmail(name), subject: "subject-\(name)"))
       }
     case .importAccounts:
       return { generator in

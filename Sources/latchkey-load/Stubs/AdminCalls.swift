@@ -57,6 +57,11 @@ extension Stubs {
       let request = unsafe scratch.form(latchkey__v1__remove_second_factors_request__init)
       unsafe request.pointee.account_id = scratch.text(accountID)
       unsafe latchkey__v1__admin_service__remove_second_factors(service, request, onRemoveFactors, context)
+    case .unlinkProvider(let accountID, let providerID):
+      let request = unsafe scratch.form(latchkey__v1__unlink_provider_request__init)
+      unsafe request.pointee.account_id = scratch.text(accountID)
+      unsafe request.pointee.provider_id = scratch.text(providerID)
+      unsafe latchkey__v1__admin_service__unlink_provider(service, request, onUnlinkProvider, context)
     case .importAccounts(let rows):
       unsafe latchkey__v1__admin_service__import_accounts(service, batch(rows), onImport, context)
     case .exportAccounts:
@@ -80,6 +85,13 @@ extension Stubs {
           unsafe factor.pointee.phone_number = scratch.text(row.factorNumber)
           unsafe account.pointee.phone_factors = scratch.list([factor])
           unsafe account.pointee.n_phone_factors = 1
+        }
+        if !row.subject.isEmpty {
+          let identity = unsafe scratch.form(latchkey__v1__linked_provider__init)
+          unsafe identity.pointee.provider_id = scratch.text(ImportRow.providerID)
+          unsafe identity.pointee.subject = scratch.text(row.subject)
+          unsafe account.pointee.providers = scratch.list([identity])
+          unsafe account.pointee.n_providers = 1
         }
         return unsafe account
       })
@@ -154,6 +166,10 @@ let onRemoveFactors: Latchkey__V1__RemoveSecondFactorsResponse_Closure = { messa
   unsafe Reply.hear(
     context,
     message.map { unsafe .factorsRemoved(count: Int($0.pointee.removed), of: account($0.pointee.account)) })
+}
+
+let onUnlinkProvider: Latchkey__V1__UnlinkProviderResponse_Closure = { message, context in
+  unsafe Reply.hear(context, message.map { unsafe .account(account($0.pointee.account)) })
 }
 
 let onCustomToken: Latchkey__V1__CreateCustomTokenResponse_Closure = { message, context in

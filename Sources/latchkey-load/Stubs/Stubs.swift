@@ -54,7 +54,7 @@ final class Stubs {
       .confirmEmail, .resetPassword:
       unsafe sendVerification(call, by(verification), context)
     case .lookup, .list, .setDisabled, .setCustomClaims, .revokeSessions, .deleteAccount, .removeSecondFactors,
-      .createCustomToken, .importAccounts, .exportAccounts:
+      .unlinkProvider, .createCustomToken, .importAccounts, .exportAccounts:
       unsafe sendAdmin(call, by(admin), context)
     case .watchEvents: unsafe sendEvent(call, by(event), context)
     }

@@ -48,12 +48,18 @@ struct WatchEvents: Work {
   }
 }
 
-/// Takes over somebody with a telephone as the second factor, and removes it.
-struct RemoveFactors: Work {
+/// Takes over somebody, and takes away again what came along.
+struct TakeAway: Work {
   private let row: ImportRow
+  private let call: Call
+  private let judge: (Answer) -> Step
   private var isImported = false
 
-  init(_ row: ImportRow) { self.row = row }
+  private init(_ row: ImportRow, _ call: Call, _ judge: @escaping (Answer) -> Step) {
+    self.row = row
+    self.call = call
+    self.judge = judge
+  }
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
     switch answer {
@@ -61,11 +67,27 @@ struct RemoveFactors: Work {
     case .imported(let facts)? where !isImported:
       guard facts.imported == 1 else { return .wrong("an account that was not taken over") }
       isImported = true
-      return .call(.removeSecondFactors(accountID: row.accountID))
-    case .factorsRemoved(let count, let account)? where isImported:
+      return .call(call)
+    case let answer?: return isImported ? judge(answer) : answer.surprise
+    }
+  }
+
+  /// The telephone that is the second factor.
+  static func factor(of row: ImportRow) -> TakeAway {
+    TakeAway(row, .removeSecondFactors(accountID: row.accountID)) { answer in
+      guard case .factorsRemoved(let count, let account) = answer else { return answer.surprise }
       guard account.id == row.accountID else { return .wrong("another account") }
       return count == 1 && account.factors.isEmpty ? .done : .wrong("an account with what was removed")
-    case let answer?: return answer.surprise
+    }
+  }
+
+  /// The one way in, whose address must stay.
+  static func identity(of row: ImportRow) -> TakeAway {
+    TakeAway(row, .unlinkProvider(accountID: row.accountID, providerID: ImportRow.providerID)) { answer in
+      guard case .account(let account) = answer else { return answer.surprise }
+      guard account.id == row.accountID else { return .wrong("another account") }
+      guard account.providerIDs.isEmpty else { return .wrong("an account with what was unlinked") }
+      return account.email == row.email ? .done : .wrong("an account without its address")
     }
   }
 }

@@ -44,6 +44,7 @@ enum Call {
   case revokeSessions(accountID: String)
   case deleteAccount(accountID: String)
   case removeSecondFactors(accountID: String)
+  case unlinkProvider(accountID: String, providerID: String)
   case createCustomToken(accountID: String)
   case importAccounts([ImportRow])
   case exportAccounts
@@ -90,6 +91,11 @@ struct ImportRow: Equatable {
   var email: String
   /// Of a telephone as the second factor; empty: there is none.
   var factorNumber = ""
+  /// Of an identity of `providerID`; empty: there is none.
+  var subject = ""
+
+  /// Whether the server has it or not.
+  static let providerID = "google.com"
 }
 
 enum Credential {

@@ -6,7 +6,7 @@ enum Method: Int, CaseIterable {
   case startSecondFactor, finishSecondFactor, startEnrollment, finishEnrollment, withdraw
   case sendPhoneCode, sendEmailLink, sendEmailVerification, sendPasswordReset, sendEmailChange
   case checkCode, confirmEmail, resetPassword
-  case lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors
+  case lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, unlinkProvider
   case createCustomToken, importAccounts, exportAccounts
   case watchEvents
 
@@ -53,6 +53,7 @@ enum Method: Int, CaseIterable {
     case .revokeSessions: "AdminService/RevokeSessions"
     case .deleteAccount: "AdminService/DeleteAccount"
     case .removeSecondFactors: "AdminService/RemoveSecondFactors"
+    case .unlinkProvider: "AdminService/UnlinkProvider"
     case .createCustomToken: "AdminService/CreateCustomToken"
     case .importAccounts: "AdminService/ImportAccounts"
     case .exportAccounts: "AdminService/ExportAccounts"
@@ -105,6 +106,7 @@ extension Call {
     case .revokeSessions: .revokeSessions
     case .deleteAccount: .deleteAccount
     case .removeSecondFactors: .removeSecondFactors
+    case .unlinkProvider: .unlinkProvider
     case .createCustomToken: .createCustomToken
     case .importAccounts: .importAccounts
     case .exportAccounts: .exportAccounts

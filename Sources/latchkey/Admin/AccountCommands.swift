@@ -198,6 +198,28 @@ struct RemoveFactors: DeskCommand {
   }
 }
 
+struct UnlinkProvider: DeskCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unlink-provider", abstract: "Remove a way of signing in from an account, also the last one.",
+    discussion: """
+      latchkey unlink-provider ID google.com
+
+      For a person whom the provider knows by another subject now, or where the way in is in wrong hands. The address \
+      stays, and its owner can come in by another identity: be sure who that is.
+      """)
+
+  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "The provider, as lookup names it.") var provider: String
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ desk: Desk) throws -> Report {
+    let answer: UnlinkProviderResponse = try desk.call(
+      "AdminService/UnlinkProvider", UnlinkProviderRequest(accountID: id, providerID: provider))
+    return try desk.told(answer.account, "Unlinked \(printable(provider))")
+  }
+}
+
 struct Export: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print every account, one JSON object a line.",

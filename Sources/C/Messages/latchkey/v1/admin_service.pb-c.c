@@ -772,6 +772,96 @@ void   latchkey__v1__remove_second_factors_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__remove_second_factors_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__unlink_provider_request__init
+                     (Latchkey__V1__UnlinkProviderRequest         *message)
+{
+  static const Latchkey__V1__UnlinkProviderRequest init_value = LATCHKEY__V1__UNLINK_PROVIDER_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__unlink_provider_request__get_packed_size
+                     (const Latchkey__V1__UnlinkProviderRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__unlink_provider_request__pack
+                     (const Latchkey__V1__UnlinkProviderRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__unlink_provider_request__pack_to_buffer
+                     (const Latchkey__V1__UnlinkProviderRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__UnlinkProviderRequest *
+       latchkey__v1__unlink_provider_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__UnlinkProviderRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__unlink_provider_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__unlink_provider_request__free_unpacked
+                     (Latchkey__V1__UnlinkProviderRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__unlink_provider_response__init
+                     (Latchkey__V1__UnlinkProviderResponse         *message)
+{
+  static const Latchkey__V1__UnlinkProviderResponse init_value = LATCHKEY__V1__UNLINK_PROVIDER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__unlink_provider_response__get_packed_size
+                     (const Latchkey__V1__UnlinkProviderResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__unlink_provider_response__pack
+                     (const Latchkey__V1__UnlinkProviderResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__unlink_provider_response__pack_to_buffer
+                     (const Latchkey__V1__UnlinkProviderResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__UnlinkProviderResponse *
+       latchkey__v1__unlink_provider_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__UnlinkProviderResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__unlink_provider_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__unlink_provider_response__free_unpacked
+                     (Latchkey__V1__UnlinkProviderResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__unlink_provider_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__import_accounts_request__init
                      (Latchkey__V1__ImportAccountsRequest         *message)
 {
@@ -2094,6 +2184,95 @@ const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__d
   (ProtobufCMessageInit) latchkey__v1__remove_second_factors_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[2] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderRequest, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "provider_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderRequest, provider_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__unlink_provider_request__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+  1,   /* field[1] = provider_id */
+};
+static const ProtobufCIntRange latchkey__v1__unlink_provider_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.UnlinkProviderRequest",
+  "UnlinkProviderRequest",
+  "Latchkey__V1__UnlinkProviderRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__UnlinkProviderRequest),
+  2,
+  latchkey__v1__unlink_provider_request__field_descriptors,
+  latchkey__v1__unlink_provider_request__field_indices_by_name,
+  1,  latchkey__v1__unlink_provider_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__unlink_provider_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_response__field_descriptors[1] =
+{
+  {
+    "account",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderResponse, account),
+    &latchkey__v1__account__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__unlink_provider_response__field_indices_by_name[] = {
+  0,   /* field[0] = account */
+};
+static const ProtobufCIntRange latchkey__v1__unlink_provider_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.UnlinkProviderResponse",
+  "UnlinkProviderResponse",
+  "Latchkey__V1__UnlinkProviderResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__UnlinkProviderResponse),
+  1,
+  latchkey__v1__unlink_provider_response__field_descriptors,
+  latchkey__v1__unlink_provider_response__field_indices_by_name,
+  1,  latchkey__v1__unlink_provider_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__unlink_provider_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_request__field_descriptors[2] =
 {
   {
@@ -3024,7 +3203,7 @@ const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__backup_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[11] =
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[12] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -3033,23 +3212,25 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "RevokeSessions", &latchkey__v1__revoke_sessions_request__descriptor, &latchkey__v1__revoke_sessions_response__descriptor },
   { "DeleteAccount", &latchkey__v1__delete_account_request__descriptor, &latchkey__v1__delete_account_response__descriptor },
   { "RemoveSecondFactors", &latchkey__v1__remove_second_factors_request__descriptor, &latchkey__v1__remove_second_factors_response__descriptor },
+  { "UnlinkProvider", &latchkey__v1__unlink_provider_request__descriptor, &latchkey__v1__unlink_provider_response__descriptor },
   { "ImportAccounts", &latchkey__v1__import_accounts_request__descriptor, &latchkey__v1__import_accounts_response__descriptor },
   { "ExportAccounts", &latchkey__v1__export_accounts_request__descriptor, &latchkey__v1__export_accounts_response__descriptor },
   { "CreateCustomToken", &latchkey__v1__create_custom_token_request__descriptor, &latchkey__v1__create_custom_token_response__descriptor },
   { "Backup", &latchkey__v1__backup_request__descriptor, &latchkey__v1__backup_response__descriptor },
 };
 const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
-  10,        /* Backup */
-  9,        /* CreateCustomToken */
+  11,        /* Backup */
+  10,        /* CreateCustomToken */
   5,        /* DeleteAccount */
-  8,        /* ExportAccounts */
-  7,        /* ImportAccounts */
+  9,        /* ExportAccounts */
+  8,        /* ImportAccounts */
   1,        /* List */
   0,        /* Lookup */
   6,        /* RemoveSecondFactors */
   4,        /* RevokeSessions */
   3,        /* SetCustomClaims */
-  2         /* SetDisabled */
+  2,        /* SetDisabled */
+  7         /* UnlinkProvider */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
 {
@@ -3058,7 +3239,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  11,
+  12,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -3118,13 +3299,21 @@ void latchkey__v1__admin_service__remove_second_factors(ProtobufCService *servic
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__unlink_provider(ProtobufCService *service,
+                                                  const Latchkey__V1__UnlinkProviderRequest *input,
+                                                  Latchkey__V1__UnlinkProviderResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ImportAccountsRequest *input,
                                                   Latchkey__V1__ImportAccountsResponse_Closure closure,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ExportAccountsRequest *input,
@@ -3132,7 +3321,7 @@ void latchkey__v1__admin_service__export_accounts(ProtobufCService *service,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       const Latchkey__V1__CreateCustomTokenRequest *input,
@@ -3140,7 +3329,7 @@ void latchkey__v1__admin_service__create_custom_token(ProtobufCService *service,
                                                       void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__backup(ProtobufCService *service,
                                          const Latchkey__V1__BackupRequest *input,
@@ -3148,7 +3337,7 @@ void latchkey__v1__admin_service__backup(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 11, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

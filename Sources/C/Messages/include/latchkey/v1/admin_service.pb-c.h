@@ -35,6 +35,8 @@ typedef struct Latchkey__V1__DeleteAccountRequest Latchkey__V1__DeleteAccountReq
 typedef struct Latchkey__V1__DeleteAccountResponse Latchkey__V1__DeleteAccountResponse;
 typedef struct Latchkey__V1__RemoveSecondFactorsRequest Latchkey__V1__RemoveSecondFactorsRequest;
 typedef struct Latchkey__V1__RemoveSecondFactorsResponse Latchkey__V1__RemoveSecondFactorsResponse;
+typedef struct Latchkey__V1__UnlinkProviderRequest Latchkey__V1__UnlinkProviderRequest;
+typedef struct Latchkey__V1__UnlinkProviderResponse Latchkey__V1__UnlinkProviderResponse;
 typedef struct Latchkey__V1__ImportAccountsRequest Latchkey__V1__ImportAccountsRequest;
 typedef struct Latchkey__V1__ImportOptions Latchkey__V1__ImportOptions;
 typedef struct Latchkey__V1__ImportHash Latchkey__V1__ImportHash;
@@ -273,6 +275,33 @@ struct  Latchkey__V1__RemoveSecondFactorsResponse
 #define LATCHKEY__V1__REMOVE_SECOND_FACTORS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__remove_second_factors_response__descriptor) \
     , NULL, 0 }
+
+
+struct  Latchkey__V1__UnlinkProviderRequest
+{
+  ProtobufCMessage base;
+  char *account_id;
+  /*
+   * Of one of the account's providers, also of one that is not enabled.
+   */
+  char *provider_id;
+};
+#define LATCHKEY__V1__UNLINK_PROVIDER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_provider_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Latchkey__V1__UnlinkProviderResponse
+{
+  ProtobufCMessage base;
+  /*
+   * Without the way in. Its sessions are over: where a usable way in is left, those that began with the one that went.
+   */
+  Latchkey__V1__Account *account;
+};
+#define LATCHKEY__V1__UNLINK_PROVIDER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_provider_response__descriptor) \
+    , NULL }
 
 
 /*
@@ -821,6 +850,44 @@ Latchkey__V1__RemoveSecondFactorsResponse *
 void   latchkey__v1__remove_second_factors_response__free_unpacked
                      (Latchkey__V1__RemoveSecondFactorsResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__UnlinkProviderRequest methods */
+void   latchkey__v1__unlink_provider_request__init
+                     (Latchkey__V1__UnlinkProviderRequest         *message);
+size_t latchkey__v1__unlink_provider_request__get_packed_size
+                     (const Latchkey__V1__UnlinkProviderRequest   *message);
+size_t latchkey__v1__unlink_provider_request__pack
+                     (const Latchkey__V1__UnlinkProviderRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__unlink_provider_request__pack_to_buffer
+                     (const Latchkey__V1__UnlinkProviderRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__UnlinkProviderRequest *
+       latchkey__v1__unlink_provider_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__unlink_provider_request__free_unpacked
+                     (Latchkey__V1__UnlinkProviderRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__UnlinkProviderResponse methods */
+void   latchkey__v1__unlink_provider_response__init
+                     (Latchkey__V1__UnlinkProviderResponse         *message);
+size_t latchkey__v1__unlink_provider_response__get_packed_size
+                     (const Latchkey__V1__UnlinkProviderResponse   *message);
+size_t latchkey__v1__unlink_provider_response__pack
+                     (const Latchkey__V1__UnlinkProviderResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__unlink_provider_response__pack_to_buffer
+                     (const Latchkey__V1__UnlinkProviderResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__UnlinkProviderResponse *
+       latchkey__v1__unlink_provider_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__unlink_provider_response__free_unpacked
+                     (Latchkey__V1__UnlinkProviderResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__ImportAccountsRequest methods */
 void   latchkey__v1__import_accounts_request__init
                      (Latchkey__V1__ImportAccountsRequest         *message);
@@ -1102,6 +1169,12 @@ typedef void (*Latchkey__V1__RemoveSecondFactorsRequest_Closure)
 typedef void (*Latchkey__V1__RemoveSecondFactorsResponse_Closure)
                  (const Latchkey__V1__RemoveSecondFactorsResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__UnlinkProviderRequest_Closure)
+                 (const Latchkey__V1__UnlinkProviderRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__UnlinkProviderResponse_Closure)
+                 (const Latchkey__V1__UnlinkProviderResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__ImportAccountsRequest_Closure)
                  (const Latchkey__V1__ImportAccountsRequest *message,
                   void *closure_data);
@@ -1173,6 +1246,10 @@ struct Latchkey__V1__AdminService_Service
                                 const Latchkey__V1__RemoveSecondFactorsRequest *input,
                                 Latchkey__V1__RemoveSecondFactorsResponse_Closure closure,
                                 void *closure_data);
+  void (*unlink_provider)(Latchkey__V1__AdminService_Service *service,
+                          const Latchkey__V1__UnlinkProviderRequest *input,
+                          Latchkey__V1__UnlinkProviderResponse_Closure closure,
+                          void *closure_data);
   void (*import_accounts)(Latchkey__V1__AdminService_Service *service,
                           const Latchkey__V1__ImportAccountsRequest *input,
                           Latchkey__V1__ImportAccountsResponse_Closure closure,
@@ -1204,6 +1281,7 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## revoke_sessions,\
       function_prefix__ ## delete_account,\
       function_prefix__ ## remove_second_factors,\
+      function_prefix__ ## unlink_provider,\
       function_prefix__ ## import_accounts,\
       function_prefix__ ## export_accounts,\
       function_prefix__ ## create_custom_token,\
@@ -1236,6 +1314,10 @@ void latchkey__v1__admin_service__remove_second_factors(ProtobufCService *servic
                                                         const Latchkey__V1__RemoveSecondFactorsRequest *input,
                                                         Latchkey__V1__RemoveSecondFactorsResponse_Closure closure,
                                                         void *closure_data);
+void latchkey__v1__admin_service__unlink_provider(ProtobufCService *service,
+                                                  const Latchkey__V1__UnlinkProviderRequest *input,
+                                                  Latchkey__V1__UnlinkProviderResponse_Closure closure,
+                                                  void *closure_data);
 void latchkey__v1__admin_service__import_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__ImportAccountsRequest *input,
                                                   Latchkey__V1__ImportAccountsResponse_Closure closure,
@@ -1272,6 +1354,8 @@ extern const ProtobufCMessageDescriptor latchkey__v1__delete_account_request__de
 extern const ProtobufCMessageDescriptor latchkey__v1__delete_account_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_accounts_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_options__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor;

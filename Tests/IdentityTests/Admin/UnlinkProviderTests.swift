@@ -1,0 +1,238 @@
+import Store
+import Testing
+
+@testable import Identity
+
+extension World {
+  fileprivate func unlinkProvider(_ providerID: String, of id: String = "account-y") async throws -> AccountState {
+    try await UnlinkProvider(environment)(accountID: id, providerID: providerID, call())
+  }
+}
+
+struct `A way in that an administrator removes` {
+  let world = World.sending()
+
+  /// With every kind of way in.
+  private func everybody() -> AccountState {
+    let state = account(
+      .proved(ada), password: true, emailLink: true, phone: number, identities: [google(), corp()], factors: [.totp])
+    world.store.insert(state)
+    return state
+  }
+
+  @Test(arguments: ["password", "emailLink", "phone", "google.com", "oidc.corp"])
+  func `each kind goes as where its person unlinks it, and all else stays`(_ providerID: String) async throws {
+    let before = everybody()
+    let all = Set(WaysIn(before, world.policy).methods)
+    let state = try await world.unlinkProvider(providerID)
+    #expect(state == world.store.state("account-y") && state.account.version == before.account.version + 1)
+    #expect(all.count == 5 && Set(WaysIn(state, world.policy).methods) == all.subtracting([providerID]))
+    #expect(state.account.email == ada && state.account.emailProof == before.account.emailProof)
+    #expect(state.factors == before.factors && state.account.tokensValidAfter == nil)
+  }
+
+  @Test(arguments: ["password", "emailLink", "phone", "google.com"])
+  func `the last one goes, too`(_ providerID: String) async throws {
+    world.store.insert(
+      account(
+        .proved(ada), password: providerID == "password", emailLink: providerID == "emailLink",
+        phone: providerID == "phone" ? number : nil, identities: providerID == "google.com" ? [google()] : []))
+    let state = try await world.unlinkProvider(providerID)
+    #expect(state == world.store.state("account-y") && WaysIn(state, world.policy).isEmpty)
+    #expect(state.account.email == ada && state.account.emailProved)
+  }
+
+  @Test(arguments: ["oidc.corp", "phone", "emailLink", "nothing"])
+  func `what is not linked is not found, and nothing is written`(_ providerID: String) async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let before = world.store.contents
+    #expect(await refused(.noSuchProvider) { try await world.unlinkProvider(providerID) }?.field == "provider_id")
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `an account that is not there is not found`() async throws {
+    await refused(.accountNotFound) { try await world.unlinkProvider("google.com", of: "nobody") }
+  }
+
+  @Test func `the address stays with its proof although it came from that identity alone`() async throws {
+    let before = account(.proved(ada, by: .assertion), phone: number, identities: [google()]) {
+      $0.emailProofProviderID = "google.com"
+    }
+    world.store.insert(before)
+    var expected = before.account
+    expected.version += 1
+    #expect(try await world.unlinkProvider("google.com").account == expected)
+  }
+
+  @Test func `an address that another identity asserts is from then on that one's`() async throws {
+    world.store.insert(
+      account(.proved(ada, by: .assertion), identities: [google(), corp(tier: .verified)]) {
+        $0.emailProofProviderID = "google.com"
+      })
+    let record = try await world.unlinkProvider("google.com").account
+    #expect(record.emailSource == "oidc.corp" && record.emailProofProviderID == "oidc.corp")
+  }
+
+  @Test func `it is remembered, leaves an audit row that names the administrator, and its person is told`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let state = try await world.unlinkProvider("google.com")
+    #expect(state.unlinks == [UnlinkRecord(accountID: "account-y", key: google().identity, at: world.now)])
+    #expect(world.store.contents.events(of: "account-y") == ["UNLINKED"])
+    #expect(world.store.contents.audit.map(\.detailsJSON) == [#"{"by":"administrator","provider_id":"google.com"}"#])
+    let messages = world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
+    #expect(messages.map(\.kind) == [.unlinked] && messages.map(\.recipient) == [.email(ada)])
+    #expect(messages.map(\.values) == [["provider_id": "google.com"]])
+  }
+
+  @Test func `check 82: where another way in is left, sessions that began with the one that went end`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let over = try world.session(of: "account-y", by: .provider("google.com"))
+    let other = try world.session(of: "account-y")
+    _ = try await world.unlinkProvider("google.com")
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [other.sessionID])
+    #expect(world.store.contents.sessions[over.sessionID]?.closedReason == "unlinked")
+  }
+
+  @Test func `where none is left, every session ends, and what custom tokens from before could open`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    _ = try world.session(of: "account-y", by: .provider("google.com"))
+    _ = try world.session(of: "account-y")
+    world.clock.advance(millis: 1_000)
+    #expect(try await world.unlinkProvider("google.com").account.tokensValidAfter == world.now)
+    #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
+    await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
+  }
+
+  @Test func `a change that comes between is kept`() async throws {
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let environment = world.environment { store in
+      store.edit {
+        $0.accounts["account-y"]?.displayName = "Countess"
+        $0.accounts["account-y"]?.version += 1
+      }
+    }
+    let unlink = UnlinkProvider(environment)
+    let state = try await unlink(accountID: "account-y", providerID: "google.com", world.call())
+    #expect(state.account.displayName == "Countess" && state == world.store.state("account-y"))
+  }
+
+  @Test func `who keeps the account changing puts it off, and is shut out first`() async throws {
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    await refused(.overloaded) {
+      try await UnlinkProvider(world.outrun)(accountID: "account-y", providerID: "google.com", world.call())
+    }
+    _ = try await SetDisabled(world.outrun)(accountID: "account-y", disabled: true, world.call())
+    let state = try await world.unlinkProvider("google.com")
+    #expect(state.account.disabled && state.identities.isEmpty)
+  }
+}
+
+/// S8 has nothing to offer: the same address, a new subject, and no other way in.
+struct `A changed subject, after the administrator was asked` {
+  private let former = google("g-0")
+  private let recreated = google("g-1")
+  let world = World { $0.passwordEnabled = false; $0.phoneEnabled = false }
+
+  private func unlinked(_ state: AccountState, in world: World? = nil) async throws {
+    let world = world ?? self.world
+    world.store.insert(state)
+    _ = try await world.unlinkProvider("google.com")
+  }
+
+  @Test func `S8 and S12: the new subject signs in to the same account`() async throws {
+    let first = try await world.signIn(former).grant
+    let id = first.account.account.id
+    let asked = try await world.signIn(recreated).exists
+    #expect(asked.reason == .askAdministrator && asked.methods.isEmpty)
+    await refused(.lastSignInMethod) { try await world.unlink("google.com", first) }
+    let state = try await world.unlinkProvider("google.com", of: id)
+    #expect(state.identities.isEmpty && state.account.email == ada && state.account.emailProved)
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(first.refreshToken, world.call()) }
+    let again = try await world.signIn(recreated).grant
+    #expect(again.account.account.id == id && !again.isNewAccount)
+    #expect(again.account.identities.map(\.key) == [recreated.identity])
+    #expect(world.store.contents.events(of: id) == ["ACCOUNT_CREATED", "UNLINKED", "LINKED"])
+    #expect(try await world.signIn(recreated).grant.account.account.id == id)
+    #expect(try await world.signIn(former).exists.reason == .askAdministrator)
+  }
+
+  @Test func `S12 neither the subject that was removed nor a lesser word of the address gets in`() async throws {
+    try await unlinked(account(.proved(ada), identities: [former]))
+    let before = world.store.state("account-y")
+    for word in [former, google("g-1", tier: .verified), corp(tier: .verified)] {
+      let exists = try await world.signIn(word).exists
+      #expect(exists.reason == .askAdministrator && exists.methods.isEmpty && !exists.canClaimAddress)
+    }
+    #expect(try await world.signIn(corp()).exists.methods.isEmpty)
+    #expect(world.store.state("account-y") == before)
+  }
+
+  @Test func `S12 below the authoritative tier a mailed link leads in, where links are allowed`() async throws {
+    let world = World.sending()
+    try await unlinked(account(.proved(ada), identities: [former]), in: world)
+    let exists = try await world.signIn(corp(tier: .verified)).exists
+    #expect(exists.methods == ["emailLink"])
+    let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    #expect(grant.account.account.id == "account-y" && grant.account.identities.map(\.key) == [corp().identity])
+  }
+
+  @Test func `S11 the second factor is still there, and asked for before the new subject is linked`() async throws {
+    let person = world.insertPerson(identities: [former]) {
+      $0.passwordHash = nil
+      $0.passwordSetAt = nil
+    }
+    #expect(try await world.unlinkProvider("google.com").factors == person.factors)
+    let required = try await world.signIn(recreated).required
+    #expect(world.store.state("account-y")?.identities.isEmpty == true)
+    let grant = try await world.finish(required).grant
+    #expect(grant.account.account.id == "account-y" && grant.account.holds(recreated.identity))
+  }
+
+  @Test func `S12 a disabled account stays shut`() async throws {
+    try await unlinked(account(.proved(ada), identities: [former], disabled: true))
+    await refused(.userDisabled) { try await world.signIn(recreated) }
+  }
+
+  @Test func `ways in that are switched off count until they are removed as well`() async throws {
+    try await unlinked(account(.proved(ada), password: true, phone: number, identities: [former]))
+    for providerID in ["password", "phone"] {
+      #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
+      _ = try await world.unlinkProvider(providerID)
+    }
+    #expect(try await world.signIn(recreated).grant.account.account.id == "account-y")
+  }
+
+  @Test func `an account that custom tokens enter is let in by one, and then links`() async throws {
+    try await unlinked(account(.proved(ada), identities: [former]) { $0.customToken = true })
+    #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
+    world.clock.advance(millis: 1_000)
+    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let grant = try await world.signIn(.customToken(token)).grant
+    #expect(try await world.link(recreated, grant).grant.account.holds(recreated.identity))
+  }
+
+  @Test func `check 5: an address that nobody proved is reclaimed by its owner, not adopted`() async throws {
+    try await unlinked(
+      account(.unproved(ada), identities: [google("g-0", tier: .unverified)]) {
+        $0.displayName = "Eve"
+        $0.customClaimsJSON = #"{"role":"editor"}"#
+      })
+    let grant = try await world.signIn(recreated).grant
+    #expect(grant.account.account.id == "account-y" && grant.account.account.emailProved)
+    #expect(grant.account.account.displayName != "Eve" && grant.account.account.customClaimsJSON.isEmpty)
+    #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "RECLAIMED"])
+  }
+
+  @Test func `where another way in is left, it completes the conflict from before`() async throws {
+    world.store.insert(account(.proved(ada), identities: [former, corp()]))
+    let exists = try await world.signIn(recreated).exists
+    #expect(exists.reason == .subjectChanged && exists.methods == ["oidc.corp"])
+    await refused(.providerAlreadyLinked) { try await world.signIn(corp(), pendingToken: exists.handle) }
+    _ = try await world.unlinkProvider("google.com")
+    let grant = try await world.signIn(corp(), pendingToken: exists.handle).grant
+    #expect(grant.account.account.id == "account-y" && grant.account.holds(recreated.identity))
+  }
+}
