@@ -162,9 +162,21 @@ func `a later handshake takes up the session of an earlier one, where that is wa
 
 @Test func `other threads reach a loop by its remote`() throws {
   let loop = try EventLoop()
-  let remote = loop.remote
-  startThread(named: "test") { remote.post { $0.stop() } }
+  let (remote, reached) = (loop.remote, ObjectIdentifier(loop))
+  var isLate = false
+  // A loop that nothing reaches would run for ever.
+  loop.after(millis: 30_000) { [weak loop] in
+    isLate = true
+    loop?.stop()
+  }
+  startThread(named: "test") {
+    remote.post { posted in
+      #expect(ObjectIdentifier(posted) == reached)
+      posted.stop()
+    }
+  }
   loop.run()
+  #expect(!isLate)
 }
 
 @Test func `work for every turn runs in each, and keeps the loop awake while it says so`() throws {

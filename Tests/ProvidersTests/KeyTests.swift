@@ -112,8 +112,10 @@ struct KeyTests {
     let bench = try Bench()
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]))
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]), at: later(seconds: 3600))
+    #expect(bench.fetcher.asked.count == 4)
     bench.fetcher.serve(second)
     try await bench.verify(try second.token(["exp": .int(now.seconds + 7200)]), at: later(seconds: 3601))
+    #expect(bench.fetcher.asked.count == 6)
   }
 
   @Test func `check 53: keys that cannot be had fail closed`() async throws {
