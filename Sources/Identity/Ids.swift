@@ -41,17 +41,5 @@ package struct Ids: Sendable {
     return String(decoding: letters, as: UTF8.self)
   }
 
-  /// 248 is the largest multiple of 62 in a byte; the bytes above it are passed over, since folding them back would
-  /// make the first letters likelier than the rest. Some more are drawn for their sake: to draw a second time, which
-  /// costs as much as the first, is then one in thousands.
-  private func base62(_ count: Int) -> String {
-    var letters: [UInt8] = []
-    letters.reserveCapacity(count)
-    while letters.count < count {
-      for byte in randomness.bytes(count - letters.count + 6) where byte < 248 && letters.count < count {
-        letters.append(Ids.alphabet[Int(byte) % 62])
-      }
-    }
-    return String(decoding: letters, as: UTF8.self)
-  }
+  private func base62(_ count: Int) -> String { randomness.text(count, of: Ids.alphabet) }
 }

@@ -10,6 +10,25 @@ package protocol Randomness: Sendable {
   func bytes(_ count: Int) -> [UInt8]
 }
 
+extension Randomness {
+  /// The bytes above the largest multiple of the alphabet's size are passed over, since folding them back would make
+  /// the first letters likelier than the rest. Some more are drawn for their sake: to draw a second time, which costs
+  /// as much as the first, is then one in thousands.
+  func text(_ count: Int, of alphabet: [UInt8]) -> String {
+    let ceiling = 256 - 256 % alphabet.count
+    var letters: [UInt8] = []
+    letters.reserveCapacity(count)
+    while letters.count < count {
+      for byte in bytes(count - letters.count + 6) where Int(byte) < ceiling && letters.count < count {
+        letters.append(alphabet[Int(byte) % alphabet.count])
+      }
+    }
+    return String(decoding: letters, as: UTF8.self)
+  }
+
+  func digits(_ count: Int) -> String { text(count, of: Array("0123456789".utf8)) }
+}
+
 /// Hashes of secrets that the store keeps in their place, and the sealing of pending rows.
 package protocol Cryptography: Sendable {
   func sha256(_ bytes: [UInt8]) -> Digest

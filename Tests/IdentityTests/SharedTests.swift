@@ -3,6 +3,13 @@ import Testing
 
 @testable import Identity
 
+/// Draws the same bytes over and over.
+private struct RepeatedBytes: Randomness {
+  var script: [UInt8]
+
+  func bytes(_ count: Int) -> [UInt8] { (0..<count).map { script[$0 % script.count] } }
+}
+
 @Suite struct `Ids and tokens` {
   let world = World()
 
@@ -19,6 +26,22 @@ import Testing
     let counts = Dictionary(text.map { ($0, 1) }, uniquingKeysWith: +).values
     #expect(counts.count == 62)
     #expect(counts.allSatisfy { (720...1090).contains($0) }, "56,000 letters, 903 of each expected")
+  }
+
+  @Test func `digits are as many as are wanted, zeros in front among them, and none is likelier than another`() {
+    let codes = (0..<2000).map { _ in world.randomness.digits(6) }
+    #expect(codes.allSatisfy { $0.wholeMatch(of: /[0-9]{6}/) != nil })
+    #expect(codes.contains { $0.hasPrefix("0") })
+    let counts = Dictionary(codes.joined().map { ($0, 1) }, uniquingKeysWith: +).values
+    #expect(counts.count == 10)
+    #expect(counts.allSatisfy { (1000...1400).contains($0) }, "12,000 digits, 1,200 of each expected")
+    #expect(RepeatedBytes(script: [0, 0, 0, 0, 0, 7]).digits(6) == "000007")
+    #expect(world.randomness.digits(0).isEmpty)
+  }
+
+  @Test func `bytes that would make some digits likelier are passed over, and others drawn in their place`() {
+    #expect(RepeatedBytes(script: [255, 250, 249, 7]).digits(6) == "979797")
+    #expect(RepeatedBytes(script: [251, 252, 253, 254, 3]).digits(6) == "333333")
   }
 
   @Test(arguments: [0, 61, 255, 3843, 1_800_000_000_000])

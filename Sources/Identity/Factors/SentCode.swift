@@ -46,20 +46,9 @@ extension Environment {
   ) -> (code: SentCode, verificationID: String) {
     let secret = randomness.bytes(SentCode.verificationBytes)
     let code = SentCode(
-      factorID: factorID, code: sixDigits(), verification: cryptography.sha256(secret), expiresAt: expiresAt,
-      attemptsThen: attemptsLeft, sends: (last?.sends ?? 0) + 1)
+      factorID: factorID, code: randomness.digits(SentCode.digits), verification: cryptography.sha256(secret),
+      expiresAt: expiresAt, attemptsThen: attemptsLeft, sends: (last?.sends ?? 0) + 1)
     return (code, Base64URL.encode(secret))
-  }
-
-  /// 16,000,000 is the largest multiple of a million in three bytes; what is above is passed over, or the first codes
-  /// would be likelier than the rest.
-  private func sixDigits() -> String {
-    while true {
-      let number = randomness.bytes(3).reduce(0) { $0 << 8 | Int($1) }
-      guard number < 16_000_000 else { continue }
-      let text = String(number % 1_000_000)
-      return String(repeating: "0", count: SentCode.digits - text.utf8.count) + text
-    }
   }
 
   /// Puts the text message into the queue.

@@ -23,13 +23,6 @@ extension Environment {
     ]
   }
 
-  /// Six digits, each number as likely as any other: of 2^64 values the surplus of the first is without weight.
-  func newDigits() -> String {
-    let number = randomness.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 1_000_000
-    let text = String(number)
-    return String(repeating: "0", count: 6 - text.utf8.count) + text
-  }
-
   /// The key of a code's row; refused where the text is no code at all.
   func codeDigest(_ code: String, field: String) throws(Failure) -> Digest {
     guard let secret = Base64URL.decode(code), secret.count == PendingTable.handleBytes else {

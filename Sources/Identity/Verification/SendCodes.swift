@@ -64,7 +64,8 @@ package struct SendPhoneCode: Sendable {
     _ now: Timestamp
   ) -> Step<PhoneCodeSent> {
     let code = HeldCode(
-      purpose: request.purpose, accountID: callerID ?? "", digits: environment.newDigits(), locale: request.locale)
+      purpose: request.purpose, accountID: callerID ?? "", digits: environment.randomness.digits(SentCode.digits),
+      locale: request.locale)
     let pending = environment.newCode(
       code, purpose: .phoneCode, identity: .phone(request.phoneNumber), accountID: callerID ?? ownerID ?? "",
       lifetimeMillis: environment.policy.phoneCodeLifetimeMillis, call: call, now: now)
