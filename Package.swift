@@ -101,7 +101,7 @@ let package = Package(
     module("StoreSQLite", ["Store", "Reactor", "CSQLite", "CLinux"]),
     module("StorePostgres", ["Store", "Reactor", "CPostgres", "CLinux"]),
     module("Reactor", ["CLinux"]),
-    module("Identity", ["Encodings", "Store"]),
+    module("Identity", ["Text", "Encodings", "Store"]),
     module("Providers", ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"]),
     module("Fetch", ["CCurl", "CLinux"]),
     module("Admission", ["Crypto", "Store"]),

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import Text
 
 /// Who is connected, in all and from each address, and from where abuse came.
 final class Census: Sendable {
@@ -62,14 +63,6 @@ final class Census: Sendable {
     }
   }
 
-  /// What counts as one address: an IPv4 address, or the 64 bits of an IPv6 network, all of which one host may have.
-  static func network(_ address: String) -> String {
-    guard address.contains(":"), !address.contains(".") else { return address }
-    let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
-      .map { $0.split(separator: ":") }
-    guard let head = halves.first else { return address }
-    let tail = halves.count > 1 ? halves[1] : []
-    let groups = head + [Substring](repeating: "0", count: max(0, 8 - head.count - tail.count)) + tail
-    return groups.prefix(4).joined(separator: ":") + "::/64"
-  }
+  /// What counts as one address.
+  static func network(_ address: String) -> String { Network(address)?.text ?? address }
 }

@@ -1,6 +1,7 @@
-// Text owns the one spelling of what people type: e-mail addresses, passwords, phone numbers. It is the only importer
-// of utf8proc (Unicode normal forms) and libidn2 (domain names). It does not own what an address means for an account,
-// how long a password must be, or the escaping of any format. Next: Email.swift.
+// Text owns the one spelling of what people type: e-mail addresses, passwords, phone numbers; and of the network that
+// an IP address is of. It is the only importer of utf8proc (Unicode normal forms) and libidn2 (domain names).
+// It does not own what an address means for an account, how long a password must be, or the escaping of any format.
+// Next: Email.swift.
 
 internal import CUtf8proc
 

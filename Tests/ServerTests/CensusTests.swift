@@ -46,19 +46,24 @@ extension Census {
   #expect((0..<20).map { census.enter("b\($0)") }.filter { $0 == nil }.count == 9)
 }
 
-@Test(arguments: [
-  ("192.0.2.1", "192.0.2.1"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:db8::6", "2001:db8:0:0::/64"),
-  ("2001:db8:1:2::", "2001:db8:1:2::/64"), ("::1", "0:0:0:0::/64"), ("::ffff:192.0.2.1", "::ffff:192.0.2.1"), ("", ""),
-])
-func `an IPv6 network of 64 bits counts as one address`(address: String, network: String) {
-  #expect(Census.network(address) == network)
-}
-
 @Test func `one host with many addresses of its network has the connections of one`() {
   let census = census(perAddressMax: 1)
   #expect(["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(census.enter) == [nil, .connectionsPerAddress, nil])
   census.left("2001:db8::2")
   #expect(census.enter("2001:db8::3") == nil)
+}
+
+@Test func `a host has the connections of one whether it comes over IPv4 or over the IPv6 form of its address`() {
+  let census = census(perAddressMax: 1)
+  let answers = ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2", ""].map(census.enter)
+  #expect(answers == [nil, .connectionsPerAddress, nil, nil])
+}
+
+@Test func `offences are those of a network as well`() {
+  let census = census(offencesMax: 0)
+  census.offended("2001:db8::1", nowMillis: 0)
+  #expect(census.enter("2001:db8::2") == .offencesPerAddress)
+  #expect(census.enter("2001:db8:0:1::1") == nil)
 }
 
 // MARK: Who comes back after abuse

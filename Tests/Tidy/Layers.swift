@@ -58,7 +58,7 @@ enum Layers {
       module: "StorePostgres", firstFile: "StorePostgres.swift", ours: ["Store", "Reactor"],
       c: ["CPostgres", "CLinux"], others: ["Glibc", "Synchronization"]),
     Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
-    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Encodings", "Store"]),
+    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Text", "Encodings", "Store"]),
     Layer(
       module: "Providers", firstFile: "Providers.swift",
       ours: ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"],

@@ -1,4 +1,5 @@
 package import Store
+import Text
 
 /// What a call does that may be done only so often.
 package enum ThrottledMatter: Sendable {

@@ -1,6 +1,5 @@
 import Testing
-
-@testable import Identity
+import Text
 
 @Suite struct NetworkTests {
   @Test(arguments: [
