@@ -49,7 +49,9 @@ import Testing
     let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(folder)/s' } }"
     for secret in [String(repeating: "s", count: 31), "", String(repeating: "s\n", count: 32)] {
       try write(secret, to: folder + "/s")
-      #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_file")
+      let refused = refusal { try settings(text).deliverySecrets() }
+      #expect(refused?.setting == "delivery.webhook.secret_file")
+      #expect(refused?.why == "it must hold one line of ASCII of 32 to 4096 characters")
     }
     try write(String(repeating: "s", count: 32) + "\r\n", to: folder + "/s")
     #expect(try settings(text).deliverySecrets().webhook.first?.count == 32)

@@ -4,7 +4,6 @@ internal import Fetch
 internal import FoundationEssentials
 internal import Identity
 internal import Providers
-internal import Reactor
 internal import Store
 
 // What messages leave by, made from the settings. Secrets and templates are read here and nowhere else: at the start.
@@ -70,41 +69,24 @@ extension Settings {
     let environment = ProcessInfo.processInfo.environment
     var password: Secret?
     if delivery.mail == .smtp, let source = delivery.relayPassword {
-      password = try source.read("delivery.smtp.password", environment, bytesMin: 1)
+      password = try secret("delivery.smtp.password", source, environment)
     }
     var secrets: [Secret] = []
     if delivery.uses(.webhook) {
       for (source, name) in zip(delivery.webhookSecrets, ["secret", "second_secret"]) {
-        secrets.append(try source.read("delivery.webhook.\(name)", environment, bytesMin: 32))
+        secrets.append(try secret("delivery.webhook.\(name)", source, environment, bytesMin: 32))
       }
     }
     return (password, secrets)
   }
-}
 
-extension SecretSource {
-  private static let bytesMax = 4_096
-
-  fileprivate func read(
-    _ setting: String, _ environment: [String: String], bytesMin: Int
+  private func secret(
+    _ setting: String, _ source: SecretSource, _ environment: [String: String], bytesMin: Int = 1
   ) throws(ConfigurationError) -> Secret {
-    let place: String
-    let found: [UInt8]?
-    switch self {
-    case .file(let path):
-      place = "\(setting)_file"
-      found = readFile(path, bytesMax: SecretSource.bytesMax)
-    case .environment(let name):
-      place = "\(setting)_env"
-      found = environment[name].map { Array($0.utf8) }
+    do throws(SecretFault) {
+      return try source.line(environment, bytesMin: bytesMin)
+    } catch {
+      throw ConfigurationError(setting: source.setting(setting), why: "it \(error.why)")
     }
-    guard var bytes = found else { throw ConfigurationError(setting: place, why: "what it names cannot be read") }
-    // An editor's line end is not part of it.
-    while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
-    guard bytesMin...SecretSource.bytesMax ~= bytes.count, bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      throw ConfigurationError(
-        setting: place, why: "it must hold one line of ASCII of \(bytesMin) to \(SecretSource.bytesMax) characters")
-    }
-    return Secret(copying: bytes)
   }
 }

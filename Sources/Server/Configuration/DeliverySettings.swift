@@ -149,18 +149,3 @@ extension Settings {
     }
   }
 }
-
-extension SettingsReader {
-  /// A secret's place; never the secret.
-  fileprivate mutating func secret(
-    _ name: String, _ path: (String) -> String, _ meaning: String
-  ) throws(ConfigurationError) -> SecretSource? {
-    let file = try text("\(name)_file", "", "file with \(meaning) alone, readable by the server only")
-    let variable = try text("\(name)_env", "", "environment variable with it, instead")
-    guard file.isEmpty || variable.isEmpty else {
-      throw wrong("\(name)_env", "there is a \(name)_file already")
-    }
-    if !file.isEmpty { return .file(path(file)) }
-    return variable.isEmpty ? nil : .environment(variable)
-  }
-}

@@ -80,17 +80,10 @@ extension Settings {
   ) throws(ConfigurationError) {
     client.authentication = try reader.choice(
       "client_authentication", client.authentication, "how the token endpoint knows us" + own)
-    let file = try reader.text(
-      "client_secret_file", "", "file with the client secret alone, readable by the server only")
-    let variable = try reader.text("client_secret_env", "", "environment variable with the client secret, instead")
+    client.secretSource = try reader.secret("client_secret", path, "the client secret")
     let key = try reader.text("private_key_file", "", "PEM private key, for private_key_jwt and apple.com")
     client.keyID = try reader.text("key_id", client.keyID, "by which the provider knows that key")
     client.teamID = try reader.text("team_id", client.teamID, "apple.com: the developer team")
-    guard file.isEmpty || variable.isEmpty else {
-      throw reader.wrong("client_secret_env", "there is a client_secret_file already")
-    }
-    if !file.isEmpty { client.secretSource = .file(path(file)) }
-    if !variable.isEmpty { client.secretSource = .environment(variable) }
     if !key.isEmpty { client.privateKeySource = .file(path(key)) }
   }
 
