@@ -268,10 +268,6 @@ package struct PendingRecord: Hashable, Sendable {
     self.expiresAt = expiresAt
     self.attemptsLeft = attemptsLeft
   }
-
-  /// Whoever brought it merely says to have the address of the account found; for every other row its bearer proved the
-  /// address, or a way in. The two are counted apart, so that no stranger can fill the places of the account's person.
-  package var isStrangers: Bool { purpose == .link && tier == .unverified }
 }
 
 /// What a call under an idempotency key did. No token, and no digest that could be guessed at.

@@ -4,7 +4,7 @@ extension Script {
   func addDeliveryWrite(_ write: Write) {
     switch write {
     case .enqueueDelivery(let delivery, let queueMax):
-      hold(CountScope.waiting, "", atMost: queueMax, else: .limited(.deliveries))
+      hold(.waiting, "", atMost: queueMax, else: .limited(.deliveries))
       add(.insertDelivery) {
         $0.bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
           .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
@@ -41,12 +41,13 @@ extension Statement {
     """
     WITH gone AS (DELETE FROM deliveries WHERE id = $1 RETURNING buried_at)
     UPDATE pending_counts AS c SET held = c.held - 1 FROM gone
-    WHERE c.name = '' AND c.scope = CASE WHEN gone.buried_at IS NULL THEN 'delivery' ELSE 'buried_delivery' END
+    WHERE c.name = '' AND c.scope = CASE WHEN gone.buried_at IS NULL
+      THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END
     """)
   static let startBuriedCount = Statement(
     "start_buried_count",
     """
-    INSERT INTO pending_counts (scope, name, held) VALUES ('buried_delivery', '', 0)
+    INSERT INTO pending_counts (scope, name, held) VALUES (\(CountScope.buried.literal), '', 0)
     ON CONFLICT (scope, name) DO NOTHING
     """)
   static let buryDelivery = Statement(
@@ -55,8 +56,9 @@ extension Statement {
     WITH hit AS (
       UPDATE deliveries SET buried_at = $2, buried_reason = $3, kept_until = $4, sealed = ''
       WHERE id = $1 AND buried_at IS NULL RETURNING 1)
-    UPDATE pending_counts AS c SET held = CASE WHEN c.scope = 'delivery' THEN c.held - 1 ELSE c.held + 1 END
-    FROM hit WHERE c.name = '' AND c.scope IN ('delivery', 'buried_delivery')
+    UPDATE pending_counts AS c
+    SET held = CASE WHEN c.scope = \(CountScope.waiting.literal) THEN c.held - 1 ELSE c.held + 1 END
+    FROM hit WHERE c.name = '' AND c.scope IN (\(CountScope.waiting.literal), \(CountScope.buried.literal))
     """)
   /// What is buried was kept long enough; what waits is not kept until a moment.
   static let sweepDeliveries = Statement(
@@ -68,7 +70,7 @@ extension Statement {
       RETURNING 1
     ), counted AS (
       UPDATE pending_counts SET held = held - (SELECT count(*) FROM gone)
-      WHERE scope = 'buried_delivery' AND name = '' AND (SELECT count(*) FROM gone) > 0 RETURNING 1
+      WHERE scope = \(CountScope.buried.literal) AND name = '' AND (SELECT count(*) FROM gone) > 0 RETURNING 1
     )
     SELECT count(*) FROM gone
     """)

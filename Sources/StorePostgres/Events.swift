@@ -61,10 +61,11 @@ extension PostgresStore {
   func count() async {
     guard let observer else { return }
     for (scope, tell) in [
-      (CountScope.total, { observer.holds(pendingRows: $0) }),
-      (CountScope.waiting, { observer.holds(waitingDeliveries: $0) }),
-    ] as [(String, (Int) -> Void)] {
-      let held = await ask(.reading, begin: .beginReading, { [Step(.held).bind(scope)] }) { answers throws(Failure) in
+      (.total, { observer.holds(pendingRows: $0) }),
+      (.waiting, { observer.holds(waitingDeliveries: $0) }),
+    ] as [(CountScope, (Int) -> Void)] {
+      let held = await ask(.reading, begin: .beginReading, { [Step(.held).bind(scope.rawValue)] }) {
+        answers throws(Failure) in
         answers[0].step() ? try answers[0].int() : 0
       }
       if case .success(let held) = held { tell(held) }

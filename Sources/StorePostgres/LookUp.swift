@@ -157,8 +157,12 @@ final class LookUp {
       askAll(step, DeliveryRecord.init) { [unowned self] in facts.deliveries?.due.append($0) }
     }
     func count(_ row: Answer) throws(Failure) -> Int { try row.int() }
-    askOne(Step(.held).bind(CountScope.waiting), count) { [unowned self] in facts.deliveries?.waitingCount = $0 }
-    askOne(Step(.held).bind(CountScope.buried), count) { [unowned self] in facts.deliveries?.buriedCount = $0 }
+    askOne(Step(.held).bind(CountScope.waiting.rawValue), count) { [unowned self] in
+      facts.deliveries?.waitingCount = $0
+    }
+    askOne(Step(.held).bind(CountScope.buried.rawValue), count) { [unowned self] in
+      facts.deliveries?.buriedCount = $0
+    }
     askOne(Step(.oldestDelivery), { row throws(Failure) in try row.timestamp() }) { [unowned self] in
       facts.deliveries?.oldestCreatedAt = $0
     }

@@ -29,11 +29,11 @@ extension Script {
 
   private func insert(_ pending: PendingRecord, within limits: PendingLimits) {
     if !pending.accountID.isEmpty {
-      let scope = pending.isStrangers ? CountScope.stranger : CountScope.account
+      let scope = CountScope.ofAccount(pending.purpose, pending.tier)
       hold(scope, pending.accountID, atMost: limits.perAccountMax, else: .limited(.account))
     }
-    hold(CountScope.caller, pending.caller.text, atMost: limits.perCallerMax, else: .limited(.caller))
-    hold(CountScope.total, "", atMost: limits.totalMax, else: .limited(.total))
+    hold(.caller, pending.caller.text, atMost: limits.perCallerMax, else: .limited(.caller))
+    hold(.total, "", atMost: limits.totalMax, else: .limited(.total))
     add(.insertPending) {
       $0.bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue)
         .bind(pending.identity.providerID).bind(pending.identity.subject).bind(pending.email)
@@ -43,6 +43,17 @@ extension Script {
         .bind(pending.completedSessionID)
     }
   }
+}
+
+extension CountScope {
+  /// As a text of SQL.
+  var literal: String { "'\(rawValue)'" }
+
+  /// `ofAccount` in SQL.
+  static let ofAccountSQL = """
+    CASE WHEN purpose = '\(PendingPurpose.link.rawValue)' AND tier = \(TrustTier.unverified.rawValue) \
+    THEN \(stranger.literal) ELSE \(account.literal) END
+    """
 }
 
 extension Statement {
@@ -55,9 +66,6 @@ extension Statement {
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
     """)
 
-  /// Where a row is counted among its account's: `PendingRecord.isStrangers`.
-  private static let scope = "CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END"
-
   /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
   /// with a second factor completes one each time.
   static let completePending = Statement(
@@ -66,7 +74,7 @@ extension Statement {
     WITH hit AS (
       UPDATE pendings SET version = version + 1, completed_at = $3, completed_account_id = $4, completed_session_id = $5
       WHERE digest = $1 AND version = $2 AND completed_at IS NULL AND expires_at > $3
-      RETURNING \(scope) AS scope, account_id
+      RETURNING \(CountScope.ofAccountSQL) AS scope, account_id
     ), less AS (
       UPDATE pending_counts AS c SET held = c.held - 1 FROM hit
       WHERE c.scope = hit.scope AND c.name = hit.account_id AND hit.account_id <> '' RETURNING 1
@@ -99,10 +107,11 @@ extension Statement {
       name,
       """
       WITH gone AS (
-        DELETE FROM pendings WHERE \(condition) RETURNING \(scope) AS scope, account_id, caller, completed_at
+        DELETE FROM pendings WHERE \(condition)
+        RETURNING \(CountScope.ofAccountSQL) AS scope, account_id, caller, completed_at
       ), less AS (
-        SELECT 'caller' AS scope, caller AS name, count(*) AS rows FROM gone GROUP BY caller
-        UNION ALL SELECT 'total', '', count(*) FROM gone
+        SELECT \(CountScope.caller.literal) AS scope, caller AS name, count(*) AS rows FROM gone GROUP BY caller
+        UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM gone
         UNION ALL SELECT scope, account_id, count(*) FROM gone
           WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id
       ), counted AS (

@@ -108,13 +108,12 @@ package final class PostgresTables {
   private static let recount = """
     DELETE FROM pending_counts;
     INSERT INTO pending_counts (scope, name, held)
-      SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN '\(CountScope.stranger)' ELSE '\(CountScope.account)' END,
-        account_id, count(*)
+      SELECT \(CountScope.ofAccountSQL), account_id, count(*)
       FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY 1, 2
-      UNION ALL SELECT '\(CountScope.caller)', caller, count(*) FROM pendings GROUP BY caller
-      UNION ALL SELECT '\(CountScope.total)', '', count(*) FROM pendings
-      UNION ALL SELECT CASE WHEN buried_at IS NULL THEN '\(CountScope.waiting)' ELSE '\(CountScope.buried)' END,
-        '', count(*)
+      UNION ALL SELECT \(CountScope.caller.literal), caller, count(*) FROM pendings GROUP BY caller
+      UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM pendings
+      UNION ALL SELECT CASE WHEN buried_at IS NULL
+        THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END, '', count(*)
       FROM deliveries GROUP BY 1
     """
 

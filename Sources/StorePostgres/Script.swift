@@ -38,7 +38,7 @@ final class Script {
       add(.lockPendings)
       for write in change.writes { addBehindLock(write) }
       pendingStep = steps.count
-      add(.held) { $0.bind(CountScope.total) }
+      add(.held) { $0.bind(CountScope.total.rawValue) }
     } else {
       for write in change.writes { add(write) }
     }
@@ -114,21 +114,11 @@ final class Script {
   }
 
   /// Counts one row more in the scope, or refuses where it is full.
-  func hold(_ scope: String, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
+  func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
     guard heldMax > 0 else { return refuse(outcome) }
-    if scope == CountScope.waiting { deliveryStep = steps.count }
-    add(.hold, refusing: outcome) { $0.bind(scope).bind(name).bind(heldMax) }
+    if scope == .waiting { deliveryStep = steps.count }
+    add(.hold, refusing: outcome) { $0.bind(scope.rawValue).bind(name).bind(heldMax) }
   }
-}
-
-/// The scopes of `pending_counts`.
-enum CountScope {
-  static let account = "account"
-  static let stranger = "stranger"
-  static let caller = "caller"
-  static let total = "total"
-  static let waiting = "delivery"
-  static let buried = "buried_delivery"
 }
 
 /// Names a change for good: what became of it can be asked by whoever lost the connection that it was sent on.
@@ -196,7 +186,8 @@ extension Statement {
     "note_change", "INSERT INTO changes (id, at, is_fence) VALUES ($1, $2, false)")
   static let lockAccount = Statement("lock_account", "SELECT 1::bigint FROM accounts WHERE id = $1 FOR UPDATE")
   static let lockPendings = Statement(
-    "lock_pendings", "SELECT held FROM pending_counts WHERE scope = 'total' AND name = '' FOR UPDATE")
+    "lock_pendings",
+    "SELECT held FROM pending_counts WHERE scope = \(CountScope.total.literal) AND name = '' FOR UPDATE")
   /// A guard that also says how many there are now.
   static let hold = Statement(
     "hold",

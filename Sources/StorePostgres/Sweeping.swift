@@ -81,12 +81,14 @@ extension Statement {
       RETURNING 1)
     SELECT count(*) FROM gone
     """)
+  private static let emptyCount =
+    "held = 0 AND scope IN (\(CountScope.account.literal), \(CountScope.stranger.literal))"
   static let sweepCounts = Statement(
     "sweep_counts",
     """
     WITH gone AS (
-      DELETE FROM pending_counts WHERE held = 0 AND scope IN ('account', 'stranger') AND name IN (
-        SELECT name FROM pending_counts WHERE held = 0 AND scope IN ('account', 'stranger')
+      DELETE FROM pending_counts WHERE \(emptyCount) AND name IN (
+        SELECT name FROM pending_counts WHERE \(emptyCount)
         LIMIT $1 FOR UPDATE SKIP LOCKED)
       RETURNING 1)
     SELECT count(*) FROM gone

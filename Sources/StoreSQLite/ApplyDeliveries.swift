@@ -4,12 +4,9 @@ import Store
 // queue's limit and its gauges cost one look.
 
 extension Writer {
-  static let waiting = "delivery"
-  static let buried = "buried_delivery"
-
   /// False: the queue is full.
   func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(Failure) -> Bool {
-    guard try hold(Writer.waiting, "", atMost: queueMax) else { return false }
+    guard try hold(.waiting, "", atMost: queueMax) else { return false }
     try connection.statement(
       """
       INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at,
@@ -33,9 +30,9 @@ extension Writer {
 
   func removeDelivery(_ id: String) throws(Failure) {
     if try connection.statement("DELETE FROM deliveries WHERE id = ? AND buried_at IS NULL").bind(id).runHitsRow() {
-      try letGo(Writer.waiting, "", 1)
+      try letGo(.waiting, "", 1)
     } else if try connection.statement("DELETE FROM deliveries WHERE id = ?").bind(id).runHitsRow() {
-      try letGo(Writer.buried, "", 1)
+      try letGo(.buried, "", 1)
     }
   }
 
@@ -50,8 +47,8 @@ extension Writer {
         """
       ).bind(at).bind(reason).bind(keptUntil).bind(id).runHitsRow()
     else { return }
-    try letGo(Writer.waiting, "", 1)
-    _ = try hold(Writer.buried, "", atMost: .max)
+    try letGo(.waiting, "", 1)
+    _ = try hold(.buried, "", atMost: .max)
   }
 
   /// What is buried was kept long enough; what waits is not kept until a moment.
@@ -62,7 +59,7 @@ extension Writer {
         (SELECT id FROM deliveries WHERE kept_until <= ? ORDER BY kept_until LIMIT ?)
       """
     ).bind(now).bind(rowsMax).run()
-    if removed > 0 { try letGo(Writer.buried, "", Int(removed)) }
+    if removed > 0 { try letGo(.buried, "", Int(removed)) }
     return Int(removed)
   }
 }

@@ -6,12 +6,12 @@ extension Writer {
   /// The scope whose maximum is reached, or nil once the row is written and counted.
   func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> LimitedScope? {
     if !pending.accountID.isEmpty,
-      try !hold(accountScope(pending.isStrangers), pending.accountID, atMost: limits.perAccountMax)
+      try !hold(.ofAccount(pending.purpose, pending.tier), pending.accountID, atMost: limits.perAccountMax)
     {
       return .account
     }
-    if try !hold("caller", pending.caller.text, atMost: limits.perCallerMax) { return .caller }
-    if try !hold("total", "", atMost: limits.totalMax) { return .total }
+    if try !hold(.caller, pending.caller.text, atMost: limits.perCallerMax) { return .caller }
+    if try !hold(.total, "", atMost: limits.totalMax) { return .total }
     try connection.statement(
       """
       INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
@@ -28,59 +28,68 @@ extension Writer {
   }
 
   /// Rows held in all in a scope that has no names.
-  func held(_ scope: String) throws(Failure) -> Int {
-    let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = ? AND name = ''").bind(scope)
+  func held(_ scope: CountScope) throws(Failure) -> Int {
+    let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = ? AND name = ''")
+      .bind(scope.rawValue)
     defer { count.reset() }
     return try count.step() ? count.int() : 0
   }
 
   /// Counts one row more in the scope, or says that it is full.
-  func hold(_ scope: String, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
+  func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
     guard heldMax > 0 else { return false }
-    pendingsChanged = pendingsChanged || scope == "total"
-    deliveriesChanged = deliveriesChanged || scope == Writer.waiting
+    pendingsChanged = pendingsChanged || scope == .total
+    deliveriesChanged = deliveriesChanged || scope == .waiting
     return try connection.statement(
       """
       INSERT INTO pending_counts (scope, name, held) VALUES (?, ?, 1)
       ON CONFLICT (scope, name) DO UPDATE SET held = held + 1 WHERE held < ?
       """
-    ).bind(scope).bind(name).bind(heldMax).runHitsRow()
+    ).bind(scope.rawValue).bind(name).bind(heldMax).runHitsRow()
   }
 
   /// A count that reaches none goes, so that the table does not grow with every account that ever held a row.
-  func letGo(_ scope: String, _ name: String, _ count: Int) throws(Failure) {
-    deliveriesChanged = deliveriesChanged || scope == Writer.waiting
+  func letGo(_ scope: CountScope, _ name: String, _ count: Int) throws(Failure) {
+    deliveriesChanged = deliveriesChanged || scope == .waiting
     guard
       try connection.statement("UPDATE pending_counts SET held = held - ? WHERE scope = ? AND name = ?")
-        .bind(count).bind(scope).bind(name).runHitsRow()
-    else { throw .corrupt("rows of \(scope) \(name) were never counted") }
+        .bind(count).bind(scope.rawValue).bind(name).runHitsRow()
+    else { throw .corrupt("rows of \(scope.rawValue) \(name) were never counted") }
     _ = try connection.statement("DELETE FROM pending_counts WHERE scope = ? AND name = ? AND held = 0")
-      .bind(scope).bind(name).runHitsRow()
+      .bind(scope.rawValue).bind(name).runHitsRow()
   }
 
-  /// Where a row is counted among its account's.
-  private func accountScope(_ isStrangers: Bool) -> String { isStrangers ? "stranger" : "account" }
+  private struct Counted: Hashable {
+    var scope: CountScope
+    var name: String
+  }
 
-  /// Runs a `DELETE … RETURNING` of `isStrangers` in SQL, account, caller and moment of completion, and takes its rows
-  /// off the counts; returns how many there were. SQLite 3.40 calls every column of such a row "not null", whatever it
-  /// holds, so that is asked here.
+  /// Where a row is counted among its account's, by its purpose and tier.
+  private func accountScope(_ row: Statement) -> CountScope {
+    let purpose = PendingPurpose(rawValue: row.text())
+    return .ofAccount(purpose, TrustTier(rawValue: row.int()))
+  }
+
+  /// Runs a `DELETE … RETURNING` of purpose, tier, account, caller and moment of completion, and takes its rows off the
+  /// counts; returns how many there were. SQLite 3.40 calls every column of such a row "not null", whatever it holds,
+  /// so that is asked here.
   private func removePendings(_ delete: Statement) throws(Failure) -> Int {
-    var held: [[String]: Int] = [:]
+    var held: [Counted: Int] = [:]
     var total = 0
     defer { delete.reset() }
     while try delete.step() {
-      let scope = accountScope(delete.bool())
+      let scope = accountScope(delete)
       let accountID = delete.text()
-      held[["caller", delete.text()], default: 0] += 1
+      held[Counted(scope: .caller, name: delete.text()), default: 0] += 1
       let isCompleted = delete.optionalTimestamp() != nil
-      if !accountID.isEmpty, !isCompleted { held[[scope, accountID], default: 0] += 1 }
+      if !accountID.isEmpty, !isCompleted { held[Counted(scope: scope, name: accountID), default: 0] += 1 }
       total += 1
     }
     if total > 0 {
-      held[["total", ""]] = total
+      held[Counted(scope: .total, name: "")] = total
       pendingsChanged = true
     }
-    for (scope, count) in held { try letGo(scope[0], scope[1], count) }
+    for (counted, count) in held { try letGo(counted.scope, counted.name, count) }
     return total
   }
 
@@ -94,12 +103,12 @@ extension Writer {
       UPDATE pendings SET version = version + 1, completed_at = ?1, completed_account_id = ?2,
         completed_session_id = ?3
       WHERE digest = ?4 AND version = ?5 AND completed_at IS NULL AND expires_at > ?1
-      RETURNING purpose = 'link' AND tier = 0, account_id
+      RETURNING purpose, tier, account_id
       """
     ).bind(at).bind(accountID).bind(sessionID).bind(digest).bind(version)
     defer { update.reset() }
     guard try update.step() else { return false }
-    let scope = accountScope(update.bool())
+    let scope = accountScope(update)
     let holder = update.text()
     if !holder.isEmpty { try letGo(scope, holder, 1) }
     return true
@@ -138,7 +147,7 @@ extension Writer {
       connection.statement(
         """
         DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2) AND (?3 IS NULL OR purpose <> ?3)
-        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
+        RETURNING purpose, tier, account_id, caller, completed_at
         """
       ).bind(accountID).bind(except).bind(sparing?.rawValue))
   }
@@ -151,7 +160,7 @@ extension Writer {
         """
         DELETE FROM pendings WHERE purpose = ?1 AND provider_id = ?2 AND subject = ?3
           AND (?4 IS NULL OR created_at > ?4)
-        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
+        RETURNING purpose, tier, account_id, caller, completed_at
         """
       ).bind(purpose.rawValue).bind(key.providerID).bind(key.subject).bind(createdAfter))
   }
@@ -165,7 +174,7 @@ extension Writer {
         """
         DELETE FROM pendings WHERE digest IN
           (SELECT digest FROM pendings WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-        RETURNING purpose = 'link' AND tier = 0, account_id, caller, completed_at
+        RETURNING purpose, tier, account_id, caller, completed_at
         """
       ).bind(now).bind(rowsMax))
     let idempotency = try connection.statement(

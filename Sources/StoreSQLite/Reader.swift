@@ -154,16 +154,16 @@ final class Reader {
   }
 
   private func deliveries(_ due: DueDeliveries) throws(Failure) -> DeliveryQueue {
-    func count(_ scope: String) throws(Failure) -> Int {
-      try one(deliveryCounts.bind(scope)) { row throws(Failure) in row.int() } ?? 0
+    func count(_ scope: CountScope) throws(Failure) -> Int {
+      try one(deliveryCounts.bind(scope.rawValue)) { row throws(Failure) in row.int() } ?? 0
     }
     var queue = DeliveryQueue()
     for channel in DeliveryChannel.allCases {
       let most = due.rowsMax[channel] ?? 0
       queue.due += try all(dueDeliveries.bind(channel.rawValue).bind(due.at).bind(most), DeliveryRecord.init)
     }
-    queue.waitingCount = try count(Writer.waiting)
-    queue.buriedCount = try count(Writer.buried)
+    queue.waitingCount = try count(.waiting)
+    queue.buriedCount = try count(.buried)
     queue.oldestCreatedAt = try one(oldestDelivery) { row throws(Failure) in row.timestamp() }
     return queue
   }

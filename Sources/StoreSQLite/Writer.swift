@@ -54,8 +54,8 @@ final class Writer {
     savepoint = try connection.prepare("SAVEPOINT change")
     release = try connection.prepare("RELEASE change")
     undo = try connection.prepare("ROLLBACK TO change")
-    observer?.holds(pendingRows: try held("total"))
-    observer?.holds(waitingDeliveries: try held(Writer.waiting))
+    observer?.holds(pendingRows: try held(.total))
+    observer?.holds(waitingDeliveries: try held(.waiting))
   }
 
   /// Ends once the inbox is closed and empty. The checkpoint may be kept back by a reader that is still attached; the
@@ -138,11 +138,11 @@ final class Writer {
 
   /// One look at one row, and only where it has changed. A count that cannot be read is told with the next change.
   private func tellOfCounts() {
-    if pendingsChanged, let observer, let count = try? held("total") {
+    if pendingsChanged, let observer, let count = try? held(.total) {
       pendingsChanged = false
       observer.holds(pendingRows: count)
     }
-    if deliveriesChanged, let observer, let count = try? held(Writer.waiting) {
+    if deliveriesChanged, let observer, let count = try? held(.waiting) {
       deliveriesChanged = false
       observer.holds(waitingDeliveries: count)
     }

@@ -85,6 +85,10 @@ extension Promise {
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 2)
       try bench.equal(try await hold(7, .unverified), .committed)
       try bench.equal(try await hold(8, .verified), .committed)
+      try await bench.prepare(
+        .completePending(bench.digest(7), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+      try bench.equal(try await hold(9, .verified), .limited(.account))
+      try bench.equal(try await hold(9, .unverified), .committed)
     },
     Promise("a completed row gives its account's place back, once, and keeps its caller's") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 9)
