@@ -1,5 +1,5 @@
-"""Where a server under test keeps everything: a file of its own, or, where LATCHKEY_STORE says `postgres`, a schema of
-its own on the PostgreSQL server that LATCHKEY_POSTGRES names by keywords and values."""
+"""Where a server under test keeps everything: a file of its own, or, where LATCHKEY_TEST_STORE says `postgres`, a
+schema of its own on the PostgreSQL server that LATCHKEY_POSTGRES names by keywords and values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-# Taken out of the environment: a server would take the first for one of its settings.
-ON_POSTGRES = os.environ.pop("LATCHKEY_STORE", "sqlite") == "postgres"
-POSTGRES = os.environ.pop("LATCHKEY_POSTGRES", "")
+ON_POSTGRES = os.environ.get("LATCHKEY_TEST_STORE", "sqlite") == "postgres"
+POSTGRES = os.environ.get("LATCHKEY_POSTGRES", "")
 
 
 def place(store: dict[str, Any]) -> dict[str, Any]:

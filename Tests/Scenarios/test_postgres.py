@@ -1,5 +1,5 @@
 """What only a store that several servers share, and that can be out of reach, has to show. Runs with
-LATCHKEY_STORE=postgres."""
+LATCHKEY_TEST_STORE=postgres."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers on one database: what one of them did, the other knows. Runs with LATCHKEY_STORE=postgres."""
+"""Two servers on one database: what one of them did, the other knows. Runs with LATCHKEY_TEST_STORE=postgres."""
 
 from __future__ import annotations
 

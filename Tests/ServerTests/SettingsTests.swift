@@ -213,7 +213,7 @@ private func written(_ entries: [Listed]) -> String {
   let environment = [
     "LATCHKEY_LISTEN_PROT": "8443", "LATCHKEY_LISTN_PORT": "8443", "LATCHKEY_LISTEN_PORT": "8444",
     "LATCHKEY_TOKENS_AUDIENCE": "a", "LATCHKEY_SERVER": "localhost:8443", "LATCHKEY_HOME": "/tmp",
-    "LATCHKEY_HOOK": "s",
+    "LATCHKEY_HOOK": "s", "LATCHKEY_TEST_STORE": "postgres",
   ]
   let hook = "webhook: { url: 'https://h.example', secret_env: 'LATCHKEY_HOOK' }"
   let settings = try settings("delivery: { text_messages: 'webhook', \(hook) }", environment: environment)

@@ -4,7 +4,7 @@ enum Variables {
   private static let ofOthers: Set<String> = [
     "API_KEY", "API_KEY_FILE", "CA", "CERT", "HOME", "ID_TOKEN", "KEY", "PASSWORD", "PROFILE", "SERVER", "SESSION_FILE",
     "FAULTS", "FAULTS_STEP", "FUZZ", "FUZZ_SEEDS", "FUZZ_TARGET", "IMPORT_MEMORY_COST", "IMPORT_USERS", "LOAD", "PEER",
-    "POSTGRES", "RACE_ROUNDS", "SESSION_MEMORY", "TRACE",
+    "POSTGRES", "RACE_ROUNDS", "SESSION_MEMORY", "TEST_STORE", "TRACE",
   ]
 
   /// Kubernetes sets some for every service that a pod can see: one named latchkey-metrics has LATCHKEY_METRICS_PORT,
