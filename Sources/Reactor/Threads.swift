@@ -3,12 +3,14 @@ internal import Synchronization
 
 /// A named operating-system thread that runs `body` once. Nobody joins it: who needs its end is told by the body.
 /// `niceness` keeps it behind threads of less when both want the same core.
-package func startThread(named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
+package func tryStartThread(
+  named name: String, niceness: Int32 = 0, _ body: sending @escaping () -> Void
+) throws(SystemError) {
   final class Box {
     let name: String
     let niceness: Int32
-    let body: @Sendable () -> Void
-    init(_ name: String, _ niceness: Int32, _ body: @escaping @Sendable () -> Void) {
+    let body: () -> Void
+    init(_ name: String, _ niceness: Int32, _ body: @escaping () -> Void) {
       self.name = name
       self.niceness = niceness
       self.body = body
@@ -29,7 +31,19 @@ package func startThread(named name: String, niceness: Int32 = 0, _ body: @escap
     box.body()
     return nil
   }, context)
-  precondition(result == 0, "no thread could be started: errno \(result)")
+  guard result == 0 else {
+    unsafe Unmanaged<Box>.fromOpaque(context).release()
+    throw SystemError(code: result, call: "pthread_create")
+  }
+}
+
+/// The same for a thread without which its owner can do nothing.
+package func startThread(named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
+  do throws(SystemError) {
+    try tryStartThread(named: name, niceness: niceness) { body() }
+  } catch {
+    preconditionFailure("no thread could be started: \(error)")
+  }
 }
 
 /// Only for threads that nobody waits for.

@@ -1,4 +1,3 @@
-import CLinux
 import CSQLite
 import Glibc
 import Store
@@ -11,7 +10,7 @@ import Synchronization
 /// copy begin anew. (`VACUUM INTO` makes every index anew in one statement: far more computing, with the snapshot open
 /// for as long.) The connection only reads, so that the writer's stays the one that writes and checkpoints.
 struct Copier: Sendable {
-  private static let niceness: Int32 = 10
+  static let niceness: Int32 = 10
 
   let path: String
   let options: Options
@@ -25,7 +24,6 @@ struct Copier: Sendable {
 
   /// - Parameter released: told once the snapshot is closed; the log may start over from then on.
   func copy(to copyPath: String, released: () -> Void) throws(Failure) -> StoreCopy {
-    lk_be_nice(Copier.niceness)
     try copyPages(to: copyPath, released: released)
     try standAlone(copyPath)
     let copy = try Connection.reader(path: copyPath, options: options)

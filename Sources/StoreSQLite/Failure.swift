@@ -1,4 +1,5 @@
 import CSQLite
+import Reactor
 import Store
 
 /// What SQLite, or a row that cannot be read back, had to say.
@@ -11,6 +12,9 @@ struct Failure: Error {
     self.code = code
     self.text = text
   }
+
+  /// Of the kernel, where SQLite asked nothing of it.
+  init(_ error: SystemError) { self.init(code: SQLITE_ERROR, text: "\(error)") }
 
   /// A row holds what this code never wrote.
   static func corrupt(_ text: String) -> Failure { Failure(code: SQLITE_CORRUPT, text: text) }

@@ -54,8 +54,12 @@ package final class SQLiteStore: Store {
         connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
         observer: observer, appended: appended)
       let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
-      try startThread(named: "store-writer") { writer.run() }
-      try startThread(named: "store-reader") { server.run() }
+      do throws(SystemError) {
+        try tryStartThread(named: "store-writer") { writer.run() }
+        try tryStartThread(named: "store-reader") { server.run() }
+      } catch {
+        throw Failure(error)
+      }
     } catch {
       writing.close()
       reading.close()
@@ -164,8 +168,8 @@ package final class SQLiteStore: Store {
       !isClosed.load(ordering: .acquiring) && isWanted()
     }
     return try await withCheckedThrowingContinuation { continuation in
-      do throws(Failure) {
-        try startThread(named: "store-copier") { [self] in
+      do throws(SystemError) {
+        try tryStartThread(named: "store-copier", niceness: Copier.niceness) { [self] in
           do throws(Failure) {
             continuation.resume(returning: try copier.copy(to: copyPath) { hold.release() })
           } catch {
@@ -174,7 +178,7 @@ package final class SQLiteStore: Store {
           }
         }
       } catch {
-        continuation.resume(throwing: error.storeError)
+        continuation.resume(throwing: StoreError.unavailable("\(error)"))
       }
     }
   }

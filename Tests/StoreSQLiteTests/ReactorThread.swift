@@ -1,3 +1,4 @@
+import Reactor
 import Store
 
 @testable import StoreSQLite
@@ -10,7 +11,7 @@ final class ReactorThread: TaskExecutor {
   private init(_ store: SQLiteStore) throws {
     jobs = try Inbox(jobsMax: 1000)
     let jobs = jobs
-    try startThread(named: "test-reactor") { [unowned self] in
+    try tryStartThread(named: "test-reactor") { [unowned self] in
       while let ready = jobs.take(atMost: 1) {
         for job in ready { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
         store.handOver()
