@@ -1,48 +1,28 @@
 import Store
 
 /// How an account is found: as part of a look-up, so that nothing waits for the answer of another.
-enum AccountSelector: String, CaseIterable {
-  case id
-  case email
-  case phoneNumber = "phone_number"
-  case identity
-  case session
-  case pending
+struct AccountSelector {
+  /// The account's own row, and what hangs on it.
+  let account, hanging: Statement
 
-  /// A query of its id.
-  fileprivate var owner: String {
-    switch self {
-    case .id: "SELECT $1::text AS id"
-    case .email: "SELECT id FROM accounts WHERE email = $1"
-    case .phoneNumber: "SELECT id FROM accounts WHERE phone_number = $1"
-    case .identity: "SELECT account_id AS id FROM identities WHERE provider_id = $1 AND subject = $2"
-    case .session: "SELECT account_id AS id FROM sessions WHERE id = $1"
-    case .pending: "SELECT account_id AS id FROM pendings WHERE digest = $1"
-    }
+  /// - Parameter owner: a query of its id.
+  private init(_ name: String, _ owner: String) {
+    account = Statement(
+      "account_by_" + name, "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id = (\(owner))")
+    hanging = Statement(
+      "hanging_by_" + name,
+      "WITH owner AS (\(owner)) " + HangingRow.select(ofAccounts: "= (SELECT id FROM owner)"))
   }
 
-  var account: Statement { AccountSelector.accounts[self, default: .rollback] }
-  var hanging: Statement { AccountSelector.hangings[self, default: .rollback] }
+  static let id = AccountSelector("id", "SELECT $1::text AS id")
+  static let email = AccountSelector("email", "SELECT id FROM accounts WHERE email = $1")
+  static let phoneNumber = AccountSelector("phone_number", "SELECT id FROM accounts WHERE phone_number = $1")
+  static let identity = AccountSelector(
+    "identity", "SELECT account_id AS id FROM identities WHERE provider_id = $1 AND subject = $2")
+  static let session = AccountSelector("session", "SELECT account_id AS id FROM sessions WHERE id = $1")
+  static let pending = AccountSelector("pending", "SELECT account_id AS id FROM pendings WHERE digest = $1")
 
-  fileprivate static let accounts = Dictionary(
-    uniqueKeysWithValues: allCases.map { selector in
-      (
-        selector,
-        Statement(
-          "account_by_" + selector.rawValue,
-          "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id = (\(selector.owner))")
-      )
-    })
-
-  fileprivate static let hangings = Dictionary(
-    uniqueKeysWithValues: allCases.map { selector in
-      (
-        selector,
-        Statement(
-          "hanging_by_" + selector.rawValue,
-          "WITH owner AS (\(selector.owner)) " + HangingRow.select(ofAccounts: "= (SELECT id FROM owner)"))
-      )
-    })
+  fileprivate static let all = [id, email, phoneNumber, identity, session, pending]
 }
 
 extension Statement {
@@ -122,7 +102,7 @@ extension Statement {
     "last_event", "SELECT last, EXISTS (SELECT 1 FROM audit_unplaced) FROM audit_position WHERE id = 1")
 
   static let lookUps =
-    AccountSelector.allCases.flatMap { [$0.account, $0.hanging] } + [
+    AccountSelector.all.flatMap { [$0.account, $0.hanging] } + [
       closedAccount, waysInByEmail, waysInByLinkedEmail, session, openSessionCount, openSessions, device, pending,
       idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, held, page,
       pageHanging, idleAnonymous, events, lastEvent,
