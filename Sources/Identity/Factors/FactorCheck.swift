@@ -44,7 +44,7 @@ extension Environment {
 }
 
 extension Failure {
-  static let wrongCode = Failure(.invalidCode, field: "code", hint: "The code is wrong, or was used before.")
+  static let wrongFactorCode = Failure(.invalidCode, field: "code", hint: "The code is wrong, or was used before.")
   static let codeHasExpired = Failure(.expiredCode, field: "code", hint: "Ask for a new code.")
   static let noSuchFactor = Failure(
     .secondFactorNotFound, field: "factor_id", hint: "The account has no such factor, or no longer.")

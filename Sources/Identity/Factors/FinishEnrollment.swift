@@ -55,7 +55,7 @@ package struct FinishEnrollment: Sendable {
       }
     }
     switch ended {
-    case .wrongCode: throw Failure.wrongCode
+    case .wrongCode: throw Failure.wrongFactorCode
     case .enrolled(let opened, let state, let recoveryCodes):
       let grant = try await environment.grant(opened, state, now: environment.clock.now())
       return FinishedEnrollment(grant: grant, recoveryCodes: recoveryCodes)

@@ -64,7 +64,7 @@ package struct FinishSecondFactor: Sendable {
 
   private func answer(_ ended: Ended, _ userInfo: UserInfo?) async throws -> FinishSecondFactorAnswer {
     switch ended {
-    case .wrongCode(.wrong): throw Failure.wrongCode
+    case .wrongCode(.wrong): throw Failure.wrongFactorCode
     case .wrongCode(.expired): throw Failure.codeHasExpired
     case .signIn(.session(let opened, let opening)):
       return .session(try await grant(opened, opening.state, userInfo), alreadyLinked: false)

@@ -37,14 +37,14 @@ extension Environment {
     guard now < record.expiresAt else {
       throw Failure(.expiredCode, field: "enrollment_id", hint: "Begin the enrolment again.")
     }
-    guard record.completedAt == nil, record.attemptsLeft > 0 else {
-      throw Failure(.pendingCredentialUsed, hint: "Begin the enrolment again.")
-    }
+    guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.enrollmentWasUsed }
     return (record, held)
   }
 }
 
 extension Failure {
+  static let enrollmentWasUsed = Failure(.pendingCredentialUsed, hint: "Begin the enrolment again.")
+
   static func enrollmentMismatch(_ debug: String) -> Failure {
     Failure(.pendingCredentialMismatch, field: "enrollment_id", hint: "Begin the enrolment again.", debug: debug)
   }

@@ -27,7 +27,7 @@ package struct CheckCode: Reading {
       field: "code", call: call, now: now
     ).row
     guard let mode = CodeMode(row.purpose), let email = row.email else {
-      throw Failure.wrongCode("no mailed code", field: "code")
+      throw Failure.wrongSentCode("no mailed code", field: "code")
     }
     return CodeCheck(mode: mode, email: email, expiresAt: row.expiresAt)
   }

@@ -26,7 +26,7 @@ extension Environment {
   /// The key of a code's row; refused where the text is no code at all.
   func codeDigest(_ code: String, field: String) throws(Failure) -> Digest {
     guard let secret = Base64URL.decode(code), secret.count == PendingTable.handleBytes else {
-      throw Failure.wrongCode("not a code", field: field)
+      throw Failure.wrongSentCode("not a code", field: field)
     }
     return cryptography.sha256(secret)
   }
@@ -38,20 +38,20 @@ extension Environment {
     _ record: PendingRecord?, _ purposes: Set<PendingPurpose>, isBound: Bool = true, field: String, call: CallFacts,
     now: Timestamp
   ) throws(Failure) -> OpenedCode {
-    guard let record else { throw Failure.wrongCode("unknown code", field: field) }
-    guard record.caller == call.caller else { throw Failure.wrongCode("another caller's code", field: field) }
+    guard let record else { throw Failure.wrongSentCode("unknown code", field: field) }
+    guard record.caller == call.caller else { throw Failure.wrongSentCode("another caller's code", field: field) }
     guard !isBound || record.binding == call.binding else {
-      throw Failure.wrongCode("code of another binding", field: field)
+      throw Failure.wrongSentCode("code of another binding", field: field)
     }
     guard purposes.contains(record.purpose) else {
-      throw Failure.wrongCode("code for \(record.purpose.rawValue)", field: field)
+      throw Failure.wrongSentCode("code for \(record.purpose.rawValue)", field: field)
     }
     guard now < record.expiresAt, record.completedAt == nil, record.attemptsLeft > 0 else {
       throw Failure(.expiredCode, field: field, hint: "Ask for a new one.")
     }
     guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
       let held = HeldCode(packed: plaintext)
-    else { throw Failure.wrongCode("the row was changed after it was sealed", field: field) }
+    else { throw Failure.wrongSentCode("the row was changed after it was sealed", field: field) }
     return OpenedCode(row: record, held: held)
   }
 }
@@ -69,7 +69,7 @@ package struct OpenedCode: Hashable, Sendable {
 
 extension Failure {
   /// The words are the same whatever does not fit.
-  static func wrongCode(_ debug: String, field: String) -> Failure {
+  static func wrongSentCode(_ debug: String, field: String) -> Failure {
     Failure(.invalidCode, field: field, hint: "It is not the code that was sent last.", debug: debug)
   }
 }

@@ -54,7 +54,7 @@ enum EmailDecision {
 
   private static let otherAccount = Failure(
     .userMismatch, field: "id_token", hint: "The link is for another account than the one that is signed in.")
-  private static let addressMoved = Failure.wrongCode("the account has another address by now", field: "code")
+  private static let addressMoved = Failure.wrongSentCode("the account has another address by now", field: "code")
 }
 
 extension Failure {

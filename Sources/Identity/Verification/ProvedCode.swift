@@ -87,18 +87,18 @@ extension Environment {
     switch presented {
     case .phone(_, let digits):
       guard opened.held.purpose == purpose, opened.held.accountID == account else {
-        return .refuse(Failure.wrongCode("asked for another purpose or account", field: presented.field))
+        return .refuse(Failure.wrongSentCode("asked for another purpose or account", field: presented.field))
       }
       guard cryptography.equal(Array(digits.utf8), Array(opened.held.digits.utf8)) else {
         return .refuse(
-          Failure.wrongCode("wrong digits", field: presented.field),
+          Failure.wrongSentCode("wrong digits", field: presented.field),
           writing: Change([.countPendingAttempt(row.digest)] + admitted.count(at: now)))
       }
       assertion = Assertion(identity: .phone(row.identity.subject))
     case .emailLink(let email, _):
       // No try is counted: who has the code needs no second one, and a slip of the person must not use it up.
       guard row.email == email else {
-        return .refuse(Failure.wrongCode("mailed to another address", field: presented.field))
+        return .refuse(Failure.wrongSentCode("mailed to another address", field: presented.field))
       }
       assertion = .mailbox(email)
     }
