@@ -31,10 +31,6 @@ private final class Exporting: StreamHandler {
     return StreamStep()
   }
 
-  func ended(arena: Arena) -> StreamStep { StreamStep() }
-
-  func woken(arena: Arena) -> StreamStep { StreamStep() }
-
   func nextWork(nowMillis: Int64) -> StreamWork? {
     guard let book else { return nil }
     return { try await book.next() }

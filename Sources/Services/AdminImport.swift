@@ -47,8 +47,6 @@ private final class Importing: StreamHandler {
 
   func ended(arena: Arena) -> StreamStep { StreamStep(isLast: true) }
 
-  func woken(arena: Arena) -> StreamStep { StreamStep() }
-
   func nextWork(nowMillis: Int64) -> StreamWork? {
     guard let plan, !batch.isEmpty else { return nil }
     defer { batch = [] }

@@ -69,10 +69,6 @@ private final class EventWatcher: StreamHandler {
     return StreamStep()
   }
 
-  func ended(arena: Arena) -> StreamStep { StreamStep() }
-
-  func woken(arena: Arena) -> StreamStep { StreamStep() }
-
   var follows: Bool { true }
 
   func news() { mayHaveMore = true }

@@ -69,8 +69,6 @@ private final class Watcher: StreamHandler {
     return woken(arena: arena)
   }
 
-  func ended(arena: Arena) -> StreamStep { StreamStep() }
-
   func woken(arena: Arena) -> StreamStep {
     guard let service else { return StreamStep() }
     let status = health.status(of: service)

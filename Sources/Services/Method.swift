@@ -83,8 +83,10 @@ package protocol StreamHandler: AnyObject {
 /// Run as a task of the call, on its reactor; may wait.
 package typealias StreamWork = @Sendable () async throws -> any Sendable
 
-/// Most streams answer what they are sent.
+/// Most streams answer what they are sent, and do not end because their client has no more to say.
 extension StreamHandler {
+  package func ended(arena: Arena) -> StreamStep { StreamStep() }
+  package func woken(arena: Arena) -> StreamStep { StreamStep() }
   package func nextWork(nowMillis: Int64) -> StreamWork? { nil }
   package func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep { StreamStep() }
   package var follows: Bool { false }

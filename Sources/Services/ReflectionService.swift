@@ -35,8 +35,6 @@ private final class Conversation: StreamHandler {
 
   func ended(arena: Arena) -> StreamStep { StreamStep(isLast: true) }
 
-  func woken(arena: Arena) -> StreamStep { StreamStep() }
-
   private func answer(
     _ request: ServerReflectionRequest.MessageRequest?
   ) -> ServerReflectionResponse.MessageResponse {

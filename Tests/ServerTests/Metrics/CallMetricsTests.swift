@@ -10,8 +10,6 @@ private func method(_ path: String) -> Services.Method { Method(path, .stream(fr
 
 private final class Silent: StreamHandler {
   func received(_ message: Message, arena: Arena) throws -> StreamStep { StreamStep() }
-  func ended(arena: Arena) -> StreamStep { StreamStep() }
-  func woken(arena: Arena) -> StreamStep { StreamStep() }
 }
 
 /// Two methods, two reactors, and the samples that are not zero.
