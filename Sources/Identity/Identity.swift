@@ -58,6 +58,13 @@ package final class CallFacts: Sendable {
 extension CallFacts {
   /// What the tokens of a session opened by this call are issued for.
   package var audience: String { audiences[0] }
+
+  /// RFC 9700, 2.1: exact comparison, and of bytes: two texts that Unicode calls equal are two addresses.
+  func requireRedirect(_ uri: String, field: String) throws(Failure) {
+    guard redirectURIs.contains(where: { $0.utf8.elementsEqual(uri.utf8) }) else {
+      throw Failure(.redirectURINotAllowed, field: field, hint: "It is not on this caller's list, byte for byte.")
+    }
+  }
 }
 
 /// The idempotency key of a call, as keyed digests (HMAC) that say nothing to who reads the table.

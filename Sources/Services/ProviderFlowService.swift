@@ -38,14 +38,7 @@ package struct ProviderFlowService: Sendable {
 
 extension Shape {
   static func flow(_ request: Wire.StartFlowRequest) throws -> Identity.StartFlowRequest {
-    let purpose: FlowPurpose
-    switch request.purpose {
-    case .unspecified, .signIn: purpose = .signIn
-    case .link: purpose = .link
-    case .reauthenticate: purpose = .reauthenticate
-    case nil: throw invalid("purpose", "There is no such purpose.")
-    }
-    if purpose != .signIn { _ = try token(request.idToken, "id_token") }
+    let purpose = try purpose(request.purpose, idToken: request.idToken)
     return Identity.StartFlowRequest(
       providerID: try required(request.providerID, "provider_id", bytesMax: providerIDBytesMax),
       redirectURI: try required(request.redirectURI, "redirect_uri", bytesMax: urlBytesMax),

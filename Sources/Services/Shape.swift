@@ -59,6 +59,17 @@ enum Shape {
     try required(id, field, bytesMax: accountIDBytesMax)
   }
 
+  /// What a flow or a code is for; linking and reauthenticating are done in a session.
+  static func purpose(_ purpose: ProofPurpose?, idToken: String) throws -> FlowPurpose {
+    if purpose == .link || purpose == .reauthenticate { _ = try token(idToken, "id_token") }
+    return switch purpose {
+    case .unspecified, .signIn: .signIn
+    case .link: .link
+    case .reauthenticate: .reauthenticate
+    case nil: throw invalid("purpose", "There is no such purpose.")
+    }
+  }
+
   /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
   static func webURL(_ url: String, _ field: String) throws -> String {
     _ = try text(url, field, bytesMax: urlBytesMax)

@@ -146,14 +146,7 @@ extension Shape {
   }
 
   static func phoneCode(_ request: Wire.SendPhoneCodeRequest) throws -> Identity.SendPhoneCodeRequest {
-    let purpose: FlowPurpose
-    switch request.purpose {
-    case .unspecified, .signIn: purpose = .signIn
-    case .link: purpose = .link
-    case .reauthenticate: purpose = .reauthenticate
-    case nil: throw invalid("purpose", "There is no such purpose.")
-    }
-    if purpose != .signIn { _ = try token(request.idToken, "id_token") }
+    let purpose = try purpose(request.purpose, idToken: request.idToken)
     return Identity.SendPhoneCodeRequest(
       phoneNumber: try phoneNumber(request.phoneNumber, "phone_number"), purpose: purpose,
       idToken: try text(request.idToken, "id_token", bytesMax: tokenBytesMax), locale: try locale(request.locale))

@@ -63,7 +63,7 @@ struct SendPhoneCode: DeskCommand {
     let answer: SendPhoneCodeResponse = try desk.call(
       "VerificationService/SendPhoneCode",
       SendPhoneCodeRequest(
-        phoneNumber: number, purpose: purpose.ofPhoneCode,
+        phoneNumber: number, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
     try desk.remember(code: answer.verificationID, expiresAtMillis: answer.expiresAtMillis)
     return desk.sent(

@@ -51,7 +51,7 @@ struct Start: DeskCommand {
         providerID: provider, redirectURI: redirectURI, scopes: scope,
         customParameters: Dictionary(
           parameters.map { (String($0[0]), String($0[1])) }, uniquingKeysWith: { $1 }),
-        loginHint: loginHint, purpose: purpose.ofFlow,
+        loginHint: loginHint, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, binding: try desk.binding()))
     try desk.remember(flow: answer.flowID, expiresAtMillis: answer.expiresAtMillis)
     let until = answer.expiresAtMillis.map(rfc3339) ?? "the service forgets it"

@@ -7,15 +7,7 @@ enum Purpose: String, CaseIterable, ExpressibleByArgument {
   case link
   case reauthenticate
 
-  var ofFlow: StartFlowRequest.Purpose {
-    switch self {
-    case .signIn: .signIn
-    case .link: .link
-    case .reauthenticate: .reauthenticate
-    }
-  }
-
-  var ofPhoneCode: PhoneCodePurpose {
+  var onTheWire: ProofPurpose {
     switch self {
     case .signIn: .signIn
     case .link: .link

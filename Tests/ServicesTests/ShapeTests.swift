@@ -54,11 +54,11 @@ func `what is no language tag is refused`(_ tag: String) {
 }
 
 @Test func `a phone code is sent for one of its purposes, with an ID token where it needs one`() throws {
-  func order(_ purpose: PhoneCodePurpose?, _ idToken: String = "") throws -> Identity.SendPhoneCodeRequest {
+  func order(_ purpose: ProofPurpose?, _ idToken: String = "") throws -> Identity.SendPhoneCodeRequest {
     try Shape.phoneCode(
       Wire.SendPhoneCodeRequest(phoneNumber: "+44 1632 960-961", purpose: purpose, idToken: idToken, locale: "de"))
   }
-  for purpose in [PhoneCodePurpose.unspecified, .signIn] {
+  for purpose in [ProofPurpose.unspecified, .signIn] {
     #expect(try order(purpose) == Identity.SendPhoneCodeRequest(phoneNumber: "+441632960961", locale: "de"))
   }
   #expect(try order(.link, "token").purpose == .link)

@@ -47,11 +47,7 @@ package struct StartFlow: Sendable {
     guard environment.providers.flowProviderIDs.contains(request.providerID) else {
       throw Failure(.operationNotAllowed, field: "provider_id", hint: "The provider is not configured for flows.")
     }
-    // RFC 9700, 2.1: exact comparison, and of bytes: two texts that Unicode calls equal are two addresses.
-    guard call.redirectURIs.contains(where: { $0.utf8.elementsEqual(request.redirectURI.utf8) }) else {
-      throw Failure(
-        .redirectURINotAllowed, field: "redirect_uri", hint: "It is not on this caller's list, byte for byte.")
-    }
+    try call.requireRedirect(request.redirectURI, field: "redirect_uri")
   }
 
   private func account(of request: StartFlowRequest, _ call: CallFacts) async throws -> String {

@@ -50,10 +50,7 @@ extension Environment {
     guard policy.mailEnabled else {
       throw Failure(.operationNotAllowed, hint: "This service sends no mail.")
     }
-    guard call.redirectURIs.contains(where: { $0.utf8.elementsEqual(order.continueURI.utf8) }) else {
-      throw Failure(
-        .redirectURINotAllowed, field: "continue_uri", hint: "It is not on this caller's list, byte for byte.")
-    }
+    try call.requireRedirect(order.continueURI, field: "continue_uri")
   }
 
   /// The mail with the link that the code is in.

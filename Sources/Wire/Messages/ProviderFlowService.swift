@@ -3,24 +3,20 @@
 internal import Messages
 
 package struct StartFlowRequest: Sendable, Equatable {
-  package enum Purpose: Int32, Sendable {
-    case unspecified = 0, signIn = 1, link = 2, reauthenticate = 3
-  }
-
   package var providerID: String
   package var redirectURI: String
   package var scopes: [String]
   package var customParameters: [String: String]
   package var loginHint: String
   /// nil: a number that is no purpose.
-  package var purpose: Purpose?
+  package var purpose: ProofPurpose?
   package var idToken: String
   package var client: ClientContext?
   package var binding: String
 
   package init(
     providerID: String = "", redirectURI: String = "", scopes: [String] = [], customParameters: [String: String] = [:],
-    loginHint: String = "", purpose: Purpose? = .unspecified, idToken: String = "", client: ClientContext? = nil,
+    loginHint: String = "", purpose: ProofPurpose? = .unspecified, idToken: String = "", client: ClientContext? = nil,
     binding: String = ""
   ) {
     self.providerID = providerID
@@ -44,7 +40,7 @@ extension StartFlowRequest: WireMessage, @unsafe Mapped {
       scopes: texts(form.pointee.n_scopes, form.pointee.scopes),
       customParameters: Entry.dictionary(list(form.pointee.n_custom_parameters, form.pointee.custom_parameters)),
       loginHint: text(form.pointee.login_hint),
-      purpose: Purpose(rawValue: Int32(bitPattern: form.pointee.purpose.rawValue)),
+      purpose: ProofPurpose(rawValue: Int32(bitPattern: form.pointee.purpose.rawValue)),
       idToken: text(form.pointee.id_token), client: one(form.pointee.client), binding: text(form.pointee.binding))
   }
 

@@ -2,21 +2,17 @@
 
 internal import Messages
 
-package enum PhoneCodePurpose: Int32, Sendable {
-  case unspecified = 0, signIn = 1, link = 2, reauthenticate = 3
-}
-
 package struct SendPhoneCodeRequest: Sendable, Equatable {
   package var phoneNumber: String
   /// nil: a number that is no purpose.
-  package var purpose: PhoneCodePurpose?
+  package var purpose: ProofPurpose?
   package var idToken: String
   package var locale: String
   package var client: ClientContext?
   package var binding: String
 
   package init(
-    phoneNumber: String = "", purpose: PhoneCodePurpose? = .unspecified, idToken: String = "", locale: String = "",
+    phoneNumber: String = "", purpose: ProofPurpose? = .unspecified, idToken: String = "", locale: String = "",
     client: ClientContext? = nil, binding: String = ""
   ) {
     self.phoneNumber = phoneNumber
@@ -34,7 +30,7 @@ extension SendPhoneCodeRequest: WireMessage, @unsafe Mapped {
   init(_ form: UnsafePointer<Latchkey__V1__SendPhoneCodeRequest>) {
     unsafe self.init(
       phoneNumber: text(form.pointee.phone_number),
-      purpose: PhoneCodePurpose(rawValue: Int32(bitPattern: form.pointee.purpose.rawValue)),
+      purpose: ProofPurpose(rawValue: Int32(bitPattern: form.pointee.purpose.rawValue)),
       idToken: text(form.pointee.id_token), locale: text(form.pointee.locale), client: one(form.pointee.client),
       binding: text(form.pointee.binding))
   }

@@ -284,7 +284,8 @@ extension World {
     "https://user@app.example/callback", "https://app.example/cal%6Cback", "https://app.example/callbac",
   ])
   func `check 65: a redirect URI that differs in a byte is refused`(_ uri: String) async {
-    await refused(.redirectURINotAllowed) { try await world.start(redirectURI: uri) }
+    let failure = await refused(.redirectURINotAllowed) { try await world.start(redirectURI: uri) }
+    #expect(failure?.field == "redirect_uri")
     #expect(world.store.contents.pendings.isEmpty)
   }
 
