@@ -23,7 +23,8 @@ package struct Reauthenticate: Sendable {
     query.code = verified.code?.digest
     let later = try await environment.load(query)
     verified.admitted = try throttle?.admit(later, now: environment.clock.now())
-    let settled = try await environment.settle(query, later, call: call) { [verified] facts, now -> Step<Result> in
+    let result = try await environment.decideAndCommit(query, later, call: call) {
+      [verified] facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
@@ -38,14 +39,13 @@ package struct Reauthenticate: Sendable {
         return open(verified.held, edit, caller, settled: settled, call, now).map(Result.session)
       }
     }
-    switch settled {
-    case .decided(.secondFactor(let required)): return .secondFactorRequired(required)
-    case .decided(.session(let (opened, state))):
+    switch result {
+    case .secondFactor(let required): return .secondFactorRequired(required)
+    case .session(let (opened, state)):
       var grant = try await environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
       grant.tokens = verified.tokens
       return .session(grant)
-    case .repeated: throw Failure(.idempotencyKeyReused, debug: "reauthentication takes no key")
     }
   }
 

@@ -14,7 +14,7 @@ package struct Refresh: Sendable {
     var query = Query()
     query.sessionID = presented.sessionID
     let facts = try await environment.first(query)
-    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
+    let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Result> in
       let decision = RefreshDecision.decide(
         presented, facts, caller: call.caller, policy: environment.policy, now: now, cryptography)
       switch decision {
@@ -24,13 +24,10 @@ package struct Refresh: Sendable {
       case .rotate(let token, let live): return rotate(to: token, live, now)
       }
     }
-    guard case .decided(let (opened, state)) = settled else {
-      throw Failure(.idempotencyKeyReused, debug: "a refresh takes no key")
-    }
-    return try await environment.grant(opened, state, now: environment.clock.now())
+    return try await environment.grant(result.session, result.state, now: environment.clock.now())
   }
 
-  private typealias Result = (OpenedSession, AccountState)
+  private typealias Result = (session: OpenedSession, state: AccountState)
 
   private func opened(_ token: RefreshToken, _ live: CallerSession) -> Result {
     (OpenedSession(record: live.session, refreshToken: token.text(environment.cryptography)), live.state)

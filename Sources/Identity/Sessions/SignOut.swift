@@ -16,7 +16,7 @@ package struct SignOut: Sendable {
     var query = Query()
     query.sessionID = try sessionID(of: request, call)
     let facts = try await environment.first(query)
-    _ = try await environment.settle(query, facts, call: call) { facts, now -> Step<Void> in
+    try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Void> in
       guard let session = facts.session, session.closedAt == nil else { return .answer(()) }
       if case .refreshToken = request, session.caller != call.caller {
         return .refuse(Failure(.invalidRefreshToken, debug: "another caller's refresh token"))
