@@ -82,24 +82,28 @@ package enum Bcrypt {
 
   /// Whether the hash is that of the password. One that is longer than bcrypt looks at matches nothing, and costs the
   /// same: to compare its beginning only would let in whoever knows that much.
-  package static func matches(_ password: [UInt8], _ hash: String) -> Bool {
-    guard let made = made(of: Array(password.prefix(passwordBytesMax)), hash) else { return false }
+  package static func matches(_ password: [UInt8], _ hash: String) throws(CryptoError) -> Bool {
+    guard let made = try made(of: Array(password.prefix(passwordBytesMax)), hash) else { return false }
     return constantTimeEquals(Array(made.utf8), Array(hash.utf8)) && password.count <= passwordBytesMax
   }
 
-  /// The hash of a password under the salt and cost that `setting` begins with; nil: it is no bcrypt text.
-  package static func made(of password: [UInt8], _ setting: String) -> String? {
+  /// The hash of a password under the salt and cost that `setting` begins with; nil: it is no bcrypt text. Throws only
+  /// when the memory is not to be had.
+  package static func made(of password: [UInt8], _ setting: String) throws(CryptoError) -> String? {
     var out = [CChar](repeating: 0, count: hashByteCount + 1)
     let text = password.map { CChar(bitPattern: $0) } + [0]
-    guard unsafe lk_bcrypt(text, setting, &out) == 0 else { return nil }
+    let failure = unsafe lk_bcrypt(text, setting, &out)
+    guard failure != LK_BCRYPT_NO_MEMORY else { throw .outOfMemory }
+    guard failure == 0 else { return nil }
     return String(decoding: out.prefix(hashByteCount).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }
 
-/// Argon2i (RFC 9106) in a PHC string of version 19. False as well for a string that is none.
-package func argon2iMatches(_ password: [UInt8], _ phc: String) -> Bool {
+/// Argon2i (RFC 9106) in a PHC string of version 19. False as well for a string that is none. Throws only when the
+/// memory is not to be had.
+package func argon2iMatches(_ password: [UInt8], _ phc: String) throws(CryptoError) -> Bool {
   precondition(sodiumIsReady, "libsodium does not start")
-  return unsafe lk_argon2i_verify(phc, password, password.count) == 0
+  return try argon2Matches(unsafe lk_argon2i_verify(phc, password, password.count))
 }
 
 /// Looked up once, as those of `Algorithms` are, and only where something was imported.

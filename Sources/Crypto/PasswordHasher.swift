@@ -27,9 +27,10 @@ package struct PasswordHasher: Sendable {
     try Self.hash(password, memoryKiB, iterations)
   }
 
-  /// False for a wrong password and for a string that is no Argon2id hash.
-  package func verify(_ password: [UInt8], against phc: String) -> Bool {
-    unsafe lk_argon2id_verify(phc, password, password.count) == 0
+  /// False for a wrong password and for a string that is no Argon2id hash. Throws only when the memory is not to be
+  /// had: that must not pass for a wrong password.
+  package func verify(_ password: [UInt8], against phc: String) throws(CryptoError) -> Bool {
+    try argon2Matches(unsafe lk_argon2id_verify(phc, password, password.count))
   }
 
   /// Whether the hash was made with other parameters than these, stronger ones included: all hashes alike is what makes
@@ -47,6 +48,12 @@ package struct PasswordHasher: Sendable {
     }
     return String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
   }
+}
+
+/// What a comparison of the shim says.
+func argon2Matches(_ answer: Int32) throws(CryptoError) -> Bool {
+  guard answer != LK_NO_MEMORY else { throw .outOfMemory }
+  return answer == 0
 }
 
 /// libsodium chooses its implementation for this processor before anything else of it is called.

@@ -51,8 +51,9 @@ package protocol Cryptography: Sendable {
   func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]?
 }
 
-/// Password work, on bounded workers. Throws `Failure(.overloaded)` with a retry hint before any work at a full queue,
-/// and `Failure(.cancelled)` for a call that was given up before its turn, of which nothing is counted.
+/// Password work, on bounded workers. Throws `Failure(.overloaded)` with a retry hint before any work at a full queue
+/// and where there is no memory for it, and `Failure(.cancelled)` for a call that was given up before its turn: of none
+/// of them anything is counted.
 package protocol Passwords: Sendable {
   /// nil as `hash`: the account is unknown or has no password; the same work is done and the answer is false.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck

@@ -51,12 +51,15 @@ package struct ForeignHash: Hashable, Sendable {
     }
   }
 
-  /// - Parameter key: of `keyID`. Without a key that is needed, and where memory lacks, nothing matches.
-  package func matches(_ password: [UInt8], key: Secret?) -> Bool {
+  /// Throws only when the memory is not to be had: the bounds of a recipe leave no other reason to fail.
+  /// - Parameter key: of `keyID`. Without a key that is needed nothing matches.
+  package func matches(_ password: [UInt8], key: Secret?) throws(CryptoError) -> Bool {
     switch recipe {
-    case .bcrypt(let text): Bcrypt.matches(password, text)
-    case .argon2i(let text): argon2iMatches(password, text)
-    default: (try? made(of: password, key)).flatMap { $0.map { constantTimeEquals($0, hash) } } ?? false
+    case .bcrypt(let text): return try Bcrypt.matches(password, text)
+    case .argon2i(let text): return try argon2iMatches(password, text)
+    default:
+      guard let made = try made(of: password, key) else { return false }
+      return constantTimeEquals(made, hash)
     }
   }
 

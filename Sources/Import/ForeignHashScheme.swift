@@ -161,6 +161,8 @@ extension ForeignHash.Recipe {
       try check("parallelization", parallelization, 1...64)
       try check("memory_cost", n, 2...(bounds.scryptMemoryBytesMax / (128 * blockSize)))
       guard n.nonzeroBitCount == 1 else { throw ForeignHashError("memory_cost", "It must be a power of two.") }
+      // RFC 7914, 6: below 2 to the 16th of the block size, which only the least of them meets here.
+      if blockSize == 1 { try check("memory_cost", n, 2...32_768) }
       try check("memory_cost", n * blockSize * parallelization, 1...bounds.scryptWorkMax, "of work in all")
     case .pbkdf2(_, let iterations): try check("rounds", iterations, bounds.pbkdf2Rounds)
     case .digest(let digest, let rounds, _):

@@ -14,35 +14,40 @@ struct PasswordTests {
     let hasher = try PasswordHasher()
     let phc = try hasher.hash(password)
     #expect(phc.hasPrefix("$argon2id$v=19$m=19456,t=2,p=1$"))
-    #expect(hasher.verify(password, against: phc))
-    #expect(hasher.verify(password, against: Vectors.argon2idDefault))
+    #expect(try hasher.verify(password, against: phc))
+    #expect(try hasher.verify(password, against: Vectors.argon2idDefault))
   }
 
-  @Test func `A hash made by another library verifies, and only for its own password`() {
-    #expect(hasher.verify(password, against: Vectors.argon2idSmall))
-    #expect(!hasher.verify(Array("password".utf8), against: Vectors.argon2idSmall))
-    #expect(!hasher.verify(password + [0], against: Vectors.argon2idSmall))
-    #expect(!hasher.verify([], against: Vectors.argon2idSmall))
+  @Test func `A hash made by another library verifies, and only for its own password`() throws {
+    #expect(try hasher.verify(password, against: Vectors.argon2idSmall))
+    #expect(try !hasher.verify(Array("password".utf8), against: Vectors.argon2idSmall))
+    #expect(try !hasher.verify(password + [0], against: Vectors.argon2idSmall))
+    #expect(try !hasher.verify([], against: Vectors.argon2idSmall))
+  }
+
+  @Test func `A hash with a salt of another length verifies, and only for its own password`() throws {
+    #expect(try hasher.verify(Array("password".utf8), against: Vectors.argon2idShortSalt))
+    #expect(try !hasher.verify(password, against: Vectors.argon2idShortSalt))
   }
 
   @Test func `Two hashes of one password differ, and each verifies`() throws {
     let first = try hasher.hash(password)
     let second = try hasher.hash(password)
     #expect(first != second)
-    #expect(hasher.verify(password, against: first) && hasher.verify(password, against: second))
+    for phc in [first, second] { #expect(try hasher.verify(password, against: phc)) }
   }
 
   @Test func `A password of 1024 bytes counts to its last byte (check 102: nothing is cut silently)`() throws {
     let long = [UInt8](repeating: 0x61, count: 1_024)
     let phc = try hasher.hash(long)
-    #expect(hasher.verify(long, against: phc))
-    #expect(!hasher.verify(long.dropLast() + [0x62], against: phc))
+    #expect(try hasher.verify(long, against: phc))
+    #expect(try !hasher.verify(long.dropLast() + [0x62], against: phc))
   }
 
   @Test func `The dummy has the parameters of real hashes, so an unknown account costs the same (check 35)`() throws {
     #expect(hasher.dummy.hasPrefix("$argon2id$v=19$m=1024,t=2,p=1$"))
     #expect(!hasher.needsUpgrade(hasher.dummy))
-    #expect(!hasher.verify(password, against: hasher.dummy))
+    #expect(try !hasher.verify(password, against: hasher.dummy))
     #expect(try PasswordHasher(memoryKiB: 1_024, iterations: 2).dummy != hasher.dummy)
   }
 
@@ -53,9 +58,14 @@ struct PasswordTests {
     #expect(try PasswordHasher(memoryKiB: 2_048, iterations: 2).needsUpgrade(hasher.dummy))
   }
 
-  @Test func `Text that is no Argon2id hash verifies nothing and needs an upgrade`() {
-    for phc in ["", "$argon2id$", "$2b$10$abcdefghijklmnopqrstuv", "$argon2i$v=19$m=1024,t=2,p=1$AAAA$AAAA", "plain"] {
-      #expect(!hasher.verify(password, against: phc))
+  @Test func `Text that is no Argon2id hash verifies nothing and needs an upgrade`() throws {
+    let (salt, hash) = ("AAECAwQFBgcICQoLDA0ODw", "cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM")
+    for phc in [
+      "", "$argon2id$", "$2b$10$abcdefghijklmnopqrstuv", "$argon2i$v=19$m=1024,t=2,p=1$AAAA$AAAA", "plain",
+      "$argon2id$v=19$m=1,t=2,p=1$\(salt)$\(hash)", "$argon2id$v=19$m=1024,t=0,p=1$\(salt)$\(hash)",
+      "$argon2id$v=19$m=1024,t=2,p=1$\(salt)", "$argon2id$v=19$m=1024,t=2,p=1$\(salt)$\(hash)?",
+    ] {
+      #expect(try !hasher.verify(password, against: phc))
       #expect(hasher.needsUpgrade(phc))
     }
   }

@@ -2,8 +2,9 @@
 tested so by their makers).
 
 The C libraries may lack memory, and then a call is refused with a reason or its connection is closed; what had been
-acknowledged is so, and nothing stays behind. Swift's own allocations cannot fail without ending the process, and a few
-functions that return no error end it likewise (`patient.MEANT`): the kill loop shows that this loses nothing.
+acknowledged is so, nothing stays behind, and no right password is called a wrong one (`script.Day.ask`). Swift's own
+allocations cannot fail without ending the process, and a few functions that return no error end it likewise
+(`patient.MEANT`): the kill loop shows that this loses nothing.
 """
 
 from __future__ import annotations

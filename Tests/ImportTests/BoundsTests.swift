@@ -38,7 +38,8 @@ private func firebase(rounds: Int = 8, memoryCost: Int = 14, keyBytes: Int = 64,
 
 @Test(arguments: [
   (1 << 17, 8, 1, nil), (1 << 18, 8, 1, "memory_cost"), (16384, 8, 16, nil), (16384, 8, 17, "memory_cost"),
-  (16383, 8, 1, "memory_cost"), (1, 8, 1, "memory_cost"), (0, 8, 1, "memory_cost"), (1024, 0, 1, "block_size"),
+  (16383, 8, 1, "memory_cost"), (32768, 1, 1, nil), (65536, 1, 1, "memory_cost"), (65536, 2, 1, nil),
+  (1, 8, 1, "memory_cost"), (0, 8, 1, "memory_cost"), (1024, 0, 1, "block_size"),
   (1024, 65, 1, "block_size"), (1024, 8, 0, "parallelization"), (1024, 8, 65, "parallelization"),
 ] as [(Int, Int, Int, String?)])
 func `scrypt takes at most 128 MiB and a bounded time`(n: Int, r: Int, p: Int, field: String?) {

@@ -132,9 +132,9 @@ private func stored(_ known: Known) throws -> ForeignHash {
 @Test func `every kind takes the password of its published answer, and no other`() throws {
   for known in try known() {
     let (hash, key) = (try stored(known), Secret(copying: known.options.key))
-    #expect(hash.matches(Array(known.password.utf8), key: key), "\(known)")
-    #expect(!hash.matches(Array((known.password + "x").utf8), key: key), "\(known)")
-    #expect(!hash.matches([], key: key), "\(known)")
+    #expect(try hash.matches(Array(known.password.utf8), key: key), "\(known)")
+    #expect(try !hash.matches(Array((known.password + "x").utf8), key: key), "\(known)")
+    #expect(try !hash.matches([], key: key), "\(known)")
   }
 }
 
@@ -157,9 +157,9 @@ private func stored(_ known: Known) throws -> ForeignHash {
   #expect(hash.text.hasPrefix("$firebase-scrypt$k=the-key,ln=14,r=8,s=Bw$42xEC+ixf3L2lw$"))
   let key = String(decoding: Base64.encode(known.options.key), as: UTF8.self)
   #expect(!hash.text.contains(key.prefix(20)))
-  #expect(!hash.matches(Array(known.password.utf8), key: nil), "without the key nothing matches")
+  #expect(try !hash.matches(Array(known.password.utf8), key: nil), "without the key nothing matches")
   let otherKey = Secret(copying: known.options.key.reversed())
-  #expect(!hash.matches(Array(known.password.utf8), key: otherKey))
+  #expect(try !hash.matches(Array(known.password.utf8), key: otherKey))
 }
 
 @Test func `salt and password come in the order that the options say`() throws {
@@ -169,7 +169,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
     options.inputOrder = order
     let hash = sha256(Array(text.utf8))
     let made = try ForeignHashScheme(options, keyID: "").text(hash: hash, salt: [UInt8(ascii: "c")])
-    #expect(ForeignHash(made)?.matches(Array("ab".utf8), key: nil) == true, "\(order)")
+    #expect(try ForeignHash(made)?.matches(Array("ab".utf8), key: nil) == true, "\(order)")
   }
 }
 
@@ -178,16 +178,16 @@ private func stored(_ known: Known) throws -> ForeignHash {
   options.rounds = 3
   let hash = sha256(sha256(sha256(Array("abc".utf8))))
   let made = try ForeignHashScheme(options, keyID: "").text(hash: hash, salt: [])
-  #expect(ForeignHash(made)?.matches(Array("abc".utf8), key: nil) == true)
+  #expect(try ForeignHash(made)?.matches(Array("abc".utf8), key: nil) == true)
 }
 
-@Test func `check 102: bcrypt takes a password of 72 bytes, and a longer one is not cut to its beginning`() {
+@Test func `check 102: bcrypt takes a password of 72 bytes, and a longer one is not cut to its beginning`() throws {
   // Made by libxcrypt of 72 letters a; of 80 it would make the same.
   let hash = "$2b$04$abcdefghijklmnopqrstuu"
   let long = [UInt8](repeating: UInt8(ascii: "a"), count: 80)
-  let made = Bcrypt.made(of: Array(long.prefix(72)), hash)
+  let made = try Bcrypt.made(of: Array(long.prefix(72)), hash)
   #expect(made?.count == 60)
-  #expect(Bcrypt.matches(Array(long.prefix(72)), made ?? ""))
-  #expect(!Bcrypt.matches(long, made ?? ""))
-  #expect(!Bcrypt.matches(Array(long.prefix(71)), made ?? ""))
+  #expect(try Bcrypt.matches(Array(long.prefix(72)), made ?? ""))
+  #expect(try !Bcrypt.matches(long, made ?? ""))
+  #expect(try !Bcrypt.matches(Array(long.prefix(71)), made ?? ""))
 }

@@ -120,6 +120,22 @@ private struct Answered: Error { let text: String }
   #expect(try await desk.verify("right", hash: "no hash", fate: Fate()) == PasswordCheck(matches: false))
 }
 
+/// Whether the machine refuses memory that it cannot have. One that promises any amount would look for it.
+private let memoryIsRefused = readFile("/proc/sys/vm/overcommit_memory", bytesMax: 16)?.first != UInt8(ascii: "1")
+
+@Test(
+  .enabled(if: memoryIsRefused),
+  arguments: [
+    "$argon2id$v=19$m=4294967294,t=1,p=1$AAECAwQFBgcICQoLDA0ODw$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
+    "$argon2id$v=19$m=4294967294,t=1,p=1$c29tZXNhbHQ$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
+    "$argon2i$v=19$m=4294967294,t=3,p=1$c29tZXNhbHQ$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
+  ])
+func `a password that there is no memory to check is overloaded, not wrong`(hash: String) async throws {
+  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let refusal = try await failure { try await desk.verify("any", hash: hash, fate: Fate()) }
+  #expect(refusal.reason == .overloaded && refusal.retryAfterMillis == 1_000)
+}
+
 @Test func `a hash of older parameters is made anew, where the password matched`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let old = try hasher(iterations: 2).hash(Array("right".utf8))

@@ -28,7 +28,7 @@ final class PasswordDesk: Passwords {
     common = CommonPasswords()
     // The pace must be known before the first stranger asks.
     let begun = ContinuousClock.now
-    _ = hasher.verify([], against: hasher.dummy)
+    _ = try? hasher.verify([], against: hasher.dummy)
     let took = begun.duration(to: .now)
     pace.withLock { _ = $0.note(took, .today) }
   }
@@ -48,8 +48,7 @@ final class PasswordDesk: Passwords {
     let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
       guard !fate.isCancelled else { return nil }
       let begun = ContinuousClock.now
-      let matches = foreign.map { PasswordDesk.matches($0, typed, bytes, key: key) }
-        ?? hasher.verify(bytes, against: hash ?? hasher.dummy)
+      guard let matches = try? compare(typed, bytes, hash, foreign, key: key) else { return nil }
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
       let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)
@@ -57,24 +56,32 @@ final class PasswordDesk: Passwords {
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
-    guard let outcome else { throw Failure(.cancelled) }
+    guard let outcome else { throw PasswordDesk.notDone(fate) }
     if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
     return outcome.check
   }
 
-  /// Compares with both, whatever the first comes to.
-  private static func matches(_ hash: ForeignHash, _ typed: [UInt8], _ normal: [UInt8], key: Secret?) -> Bool {
-    let matches = hash.matches(typed, key: key)
-    return typed == normal ? matches : hash.matches(normal, key: key) || matches
+  /// Of another service's hash it compares with both spellings, whatever the first comes to.
+  private func compare(
+    _ typed: [UInt8], _ normal: [UInt8], _ hash: String?, _ foreign: ForeignHash?, key: Secret?
+  ) throws(CryptoError) -> Bool {
+    guard let foreign else { return try hasher.verify(normal, against: hash ?? hasher.dummy) }
+    let matches = try foreign.matches(typed, key: key)
+    if typed == normal { return matches }
+    let matchesNormal = try foreign.matches(normal, key: key)
+    return matchesNormal || matches
   }
 
   func hash(_ password: String, fate: Fate) async throws -> String {
     let bytes = Array(password.utf8)
     let hash = try await work { [hasher] () -> String? in fate.isCancelled ? nil : try? hasher.hash(bytes) }
-    guard let hash else {
-      throw fate.isCancelled ? Failure(.cancelled) : Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
-    }
+    guard let hash else { throw PasswordDesk.notDone(fate) }
     return hash
+  }
+
+  /// Work that came to nothing: the call was given up, or there was no memory for it.
+  private static func notDone(_ fate: Fate) -> Failure {
+    fate.isCancelled ? Failure(.cancelled) : Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
   }
 
   /// Hashes that wait for a worker.

@@ -82,7 +82,9 @@ struct `SignIn, the other credentials` {
   @Test func `check 108: a full queue of hashes is passed on with its hint`() async throws {
     world.store.insert(account(.proved(ada), password: true))
     world.passwords.fail(with: Failure(.overloaded, retryAfterMillis: 500))
+    let before = world.store.contents
     #expect(await refused(.overloaded) { try await world.signIn(rightPassword) }?.retryAfterMillis == 500)
+    #expect(world.store.contents == before, "nothing is counted")
   }
 
   // MARK: anonymous
