@@ -35,8 +35,8 @@ package struct Log: Sendable {
     debug("limit", ["limit": limit.rawValue, "address": address])
   }
 
-  /// A call that was more than a look-up. Look-ups answered on the spot are counted, not written. Past the front of
-  /// `Logger`, since its dictionary of fields is most of what a line costs.
+  /// A call that was more than a look-up: one that succeeds is counted, not written. Past the front of `Logger`, since
+  /// its dictionary of fields is most of what a line costs.
   /// - Parameter clientGone: nobody heard it.
   func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
     guard logger.logLevel <= .info else { return }

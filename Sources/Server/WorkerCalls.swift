@@ -53,7 +53,7 @@ extension Worker {
       case .answered: break
       case .unheard: leave(call, .ok, on: connection)
       default:
-        log.call(call.context, outcome: "OK")
+        if !call.method.isLookUp { log.call(call.context, outcome: "OK") }
         connection.answer(call, message.encode(arena: arena))
       }
     case .failure(let error): refuse(call, error, on: connection)
@@ -81,7 +81,8 @@ extension Worker {
   /// The call ends without an answer, because its client has gone.
   func leave(_ call: ServerCall, _ code: Status.Code, on connection: Connection) {
     if call.isWorthALine {
-      log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true)
+      let isFoundInVain = code == .ok && call.method.isLookUp
+      if !isFoundInVain { log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true) }
       metrics.clientGone()
     }
     connection.settle(call, code)

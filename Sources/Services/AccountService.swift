@@ -36,7 +36,7 @@ package struct AccountService: Sendable {
   }
 
   private var get: Method {
-    .unary("/\(AccountService.name)/Get", GetRequest.self) { request, message, context, arena in
+    .unary("/\(AccountService.name)/Get", GetRequest.self, isLookUp: true) { request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try GetAccount(
         desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)

@@ -17,7 +17,7 @@ package struct AdminService: Sendable {
   }
 
   private var lookup: Method {
-    .unary("/\(AdminService.name)/Lookup", LookupRequest.self) { request, _, _, arena in
+    .unary("/\(AdminService.name)/Lookup", LookupRequest.self, isLookUp: true) { request, _, _, arena in
       try desk.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
         LookupResponse(account: Wire.Account(state))
       }
@@ -25,7 +25,7 @@ package struct AdminService: Sendable {
   }
 
   private var list: Method {
-    .unary("/\(AdminService.name)/List", ListRequest.self) { request, _, _, arena in
+    .unary("/\(AdminService.name)/List", ListRequest.self, isLookUp: true) { request, _, _, arena in
       let size = Int(request.pageSize)
       guard 0...ListAccounts.accountsMax ~= size else {
         throw Shape.invalid("page_size", "1 to \(ListAccounts.accountsMax), or 0 for \(ListAccounts.usualAccounts).")

@@ -83,7 +83,8 @@ package struct AuthService: Sendable {
   }
 
   private var fetchProviders: Method {
-    .unary("/\(AuthService.name)/FetchProviders", Wire.FetchProvidersRequest.self) { request, message, context, arena in
+    .unary("/\(AuthService.name)/FetchProviders", Wire.FetchProvidersRequest.self, isLookUp: true) {
+      request, message, context, arena in
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let subject: Identity.FetchProvidersRequest
       switch request.subject {

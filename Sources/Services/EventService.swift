@@ -30,7 +30,7 @@ package struct EventService: Sendable {
   package var methods: [Method] {
     [
       Method(
-        "/\(EventService.name)/Watch", timeLimitMillis: .max,
+        "/\(EventService.name)/Watch", timeLimitMillis: .max, isLookUp: true,
         .stream(fromClient: false) { context in
           EventWatcher(desk.environment, seats, heartbeatMillis: limits.heartbeatMillis, caller: context.caller.name)
         })

@@ -31,13 +31,14 @@ package struct HealthService: Sendable {
 
   package var methods: [Method] {
     [
-      .unary("/\(HealthService.name)/Check", HealthCheckRequest.self, access: .anyone) { request, _, _, arena in
+      .unary("/\(HealthService.name)/Check", HealthCheckRequest.self, access: .anyone, isLookUp: true) {
+        request, _, _, arena in
         let status = status(of: request.service)
         guard status != .serviceUnknown else { throw UnknownService(name: request.service) }
         return .answer(HealthCheckResponse(status: status).encode(arena: arena))
       },
       Method(
-        "/\(HealthService.name)/Watch", timeLimitMillis: .max, access: .anyone,
+        "/\(HealthService.name)/Watch", timeLimitMillis: .max, access: .anyone, isLookUp: true,
         .stream(fromClient: false) { _ in Watcher(self) }),
     ]
   }

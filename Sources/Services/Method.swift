@@ -20,16 +20,19 @@ package final class Method: Sendable {
   /// The longest a call may take, whatever deadline its client sets.
   package let timeLimitMillis: Int64
   package let access: Access
+  /// It changes no account, so that its success has no line in the log: in no kind of store, waited for or not.
+  package let isLookUp: Bool
   package let handler: Handler
 
   package init(
     _ path: String, messageBytesMax: Int? = nil, timeLimitMillis: Int64 = 30_000, access: Access = .right,
-    _ handler: Handler
+    isLookUp: Bool = false, _ handler: Handler
   ) {
     self.path = path
     self.messageBytesMax = messageBytesMax
     self.timeLimitMillis = timeLimitMillis
     self.access = access
+    self.isLookUp = isLookUp
     self.handler = handler
   }
 }
@@ -124,10 +127,10 @@ extension Method {
   /// A unary method whose handler starts from a decoded message.
   static func unary<Request: WireDecodable>(
     _ path: String, _ type: Request.Type, access: Access = .right, timeLimitMillis: Int64 = 30_000,
-    _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
+    isLookUp: Bool = false, _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
-      path, timeLimitMillis: timeLimitMillis, access: access,
+      path, timeLimitMillis: timeLimitMillis, access: access, isLookUp: isLookUp,
       .unary { message, context, arena in
         let span = message.bytes.span.extracting(message.start..<message.end)
         return try start(try Request.decode(span, arena: arena), message, context, arena)

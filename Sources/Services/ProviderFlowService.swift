@@ -26,7 +26,7 @@ package struct ProviderFlowService: Sendable {
   }
 
   private var listProviders: Method {
-    .unary("/\(ProviderFlowService.name)/ListProviders", ListProvidersRequest.self) { _, _, _, arena in
+    .unary("/\(ProviderFlowService.name)/ListProviders", ListProvidersRequest.self, isLookUp: true) { _, _, _, arena in
       let providers = desk.environment
       let answer = ListProvidersResponse(
         providerIDs: providers.policy.enabledProviderIDs.sorted(),

@@ -14,7 +14,7 @@ package struct ReflectionService: Sendable {
   package var methods: [Method] {
     ReflectionService.names.map { name in
       Method(
-        "/\(name)/ServerReflectionInfo", timeLimitMillis: .max, access: .callers,
+        "/\(name)/ServerReflectionInfo", timeLimitMillis: .max, access: .callers, isLookUp: true,
         .stream(fromClient: true) { _ in Conversation(services) })
     }
   }

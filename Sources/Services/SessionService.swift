@@ -52,7 +52,8 @@ package struct SessionService: Sendable {
   }
 
   private var listSessions: Method {
-    .unary("/\(SessionService.name)/ListSessions", ListSessionsRequest.self) { request, message, context, arena in
+    .unary("/\(SessionService.name)/ListSessions", ListSessionsRequest.self, isLookUp: true) {
+      request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try ListSessions(desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
       return try desk.read(reading, arena) { ListSessionsResponse(sessions: $0.map(SessionInfo.init)) }
@@ -60,7 +61,8 @@ package struct SessionService: Sendable {
   }
 
   private var verifyIDToken: Method {
-    .unary("/\(SessionService.name)/VerifyIdToken", VerifyIdTokenRequest.self) { request, message, context, arena in
+    .unary("/\(SessionService.name)/VerifyIdToken", VerifyIdTokenRequest.self, isLookUp: true) {
+      request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try VerifyIDToken(
         desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
@@ -75,7 +77,7 @@ package struct SessionService: Sendable {
   }
 
   private var getSigningKeys: Method {
-    .unary("/\(SessionService.name)/GetSigningKeys", GetSigningKeysRequest.self) { _, _, _, arena in
+    .unary("/\(SessionService.name)/GetSigningKeys", GetSigningKeysRequest.self, isLookUp: true) { _, _, _, arena in
       .answer(GetSigningKeysResponse(jwksJSON: signingKeys()).encode(arena: arena))
     }
   }

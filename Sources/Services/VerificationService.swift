@@ -79,7 +79,8 @@ package struct VerificationService: Sendable {
   }
 
   private var checkCode: Method {
-    .unary("/\(VerificationService.name)/CheckCode", CheckCodeRequest.self) { request, message, context, arena in
+    .unary("/\(VerificationService.name)/CheckCode", CheckCodeRequest.self, isLookUp: true) {
+      request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try CheckCode(desk.environment, code: try Shape.code(request.code, "code"), call)
       return try desk.read(reading, arena) { check in

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from clients import PASSWORD, Client, assertion, fresh_email, password, provider, session
+import verification
+from clients import PASSWORD, Client, assertion, conflict, fresh_email, password, provider, session
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import auth_service_pb2 as auth
@@ -54,6 +55,38 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
             for line in server.lines() if line["message"] == "call" and line["outcome"] != "OK"]
     assert seen == [("web", "CALLER_NOT_ALLOWED", "Lookup", "127.0.0.1"),
                     (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1")]
+
+
+def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = serve(policy=verification.POLICY)
+    web, shop, admin = (connect(server, key=key) for key in ("web", "shop", "admin"))
+    email = fresh_email()
+    made = web.create(email)
+    # A caller that may not be told how the owner signs in: the ways are mailed.
+    held = conflict(shop.sign_in(assertion(simulator, "oidc.corp", email=email))).pending_token
+    _, mail = verification.arriving(server, "reset_password", email, lambda: web.send_password_reset(email))
+    for _ in range(2):
+        web.fetch(email=email)
+        shop.fetch(pending_token=held)
+        web.get(made.id_token)
+        web.list_sessions(made.id_token)
+        web.check_code(verification.code_in(mail, "resetPassword"))
+        web.signing_keys()
+        assert web.verify(made.id_token).active
+        admin.lookup(email=email)
+        admin.list_accounts()
+    web.sign_out(id_token=made.id_token)
+    changes = ["Create", "SignIn", "SendPasswordReset", "SignOut"]
+    deadline = time.monotonic() + 10
+    while (seen := called(server)) != changes and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert seen == changes
+
+
+def called(server: Server) -> list[str]:
+    """The methods of the calls that succeeded, as the log has them."""
+    return [line["method"].rpartition("/")[2] for line in server.lines() if line.get("outcome") == "OK"]
 
 
 def test_a_call_whose_client_has_gone_is_logged_and_counted_by_what_came_of_it(

@@ -47,6 +47,14 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   }
 }
 
+@Test func `what only looks says so, and nothing that changes an account does`() throws {
+  let lookUps = methods().filter(\.isLookUp).map { $0.path.split(separator: "/")[1] }
+  #expect(
+    lookUps == [
+      "FetchProviders", "Get", "Lookup", "List", "ListSessions", "VerifyIdToken", "GetSigningKeys", "CheckCode",
+    ])
+}
+
 @Test func `a call's facts are the caller's, the client's and the call's own`() throws {
   let desk = World().desk
   let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
