@@ -29,6 +29,8 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case disabled = "DISABLED"
   case enabled = "ENABLED"
   case customClaimsChanged = "CUSTOM_CLAIMS_CHANGED"
+  /// An administrator can sign in as this account, or make it.
+  case customTokenCreated = "CUSTOM_TOKEN_CREATED"
   case imported = "ACCOUNT_IMPORTED"
   /// Of all accounts, their password hashes included.
   case exported = "ACCOUNTS_EXPORTED"

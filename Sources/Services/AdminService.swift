@@ -114,13 +114,16 @@ package struct AdminService: Sendable {
   }
 
   private var createCustomToken: Method {
-    .unary("/\(AdminService.name)/CreateCustomToken", Wire.CreateCustomTokenRequest.self) { request, _, _, arena in
-      let grant = try CreateCustomToken(desk.environment)(
-        Identity.CreateCustomTokenRequest(
-          accountID: request.accountID, claimsJSON: request.claimsJSON, lifetimeMillis: request.lifetimeMillis))
-      return .answer(
-        CreateCustomTokenResponse(customToken: grant.customToken, expiresAtMillis: grant.expiresAt.millis)
-          .encode(arena: arena))
+    .unary("/\(AdminService.name)/CreateCustomToken", Wire.CreateCustomTokenRequest.self) {
+      request, message, context, _ in
+      let call = try desk.facts(context, message)
+      let order = Identity.CreateCustomTokenRequest(
+        accountID: request.accountID, claimsJSON: request.claimsJSON, lifetimeMillis: request.lifetimeMillis)
+      let create = CreateCustomToken(desk.environment)
+      return .task {
+        let grant = try await create(order, call)
+        return CreateCustomTokenResponse(customToken: grant.customToken, expiresAtMillis: grant.expiresAt.millis)
+      }
     }
   }
 

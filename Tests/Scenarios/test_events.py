@@ -33,6 +33,17 @@ def types(responses: list[Any]) -> list[str]:
     return [response.event.type for response in responses]
 
 
+def test_an_administrator_that_mints_a_custom_token_is_told_of(admin: Client) -> None:
+    stream = admin.watch("now", "CUSTOM_TOKEN_CREATED")
+    next(stream)
+    account_id = fresh_email("nobody.example")
+    token = admin.custom_token(account_id, lifetime_seconds=60)
+    [told] = take(stream, {account_id}, 1)
+    assert told.event.caller == "admin" and token not in str(told)
+    expires_at_millis = int(json.loads(told.event.details_json)["expires_at_millis"])
+    assert 0 < expires_at_millis - told.event.occurred_at.ToMilliseconds() <= 60_000
+
+
 def test_a_watcher_is_told_what_happens_as_it_happens(web: Client, admin: Client, simulator: Simulator) -> None:
     stream = admin.watch("now")
     first = next(stream)

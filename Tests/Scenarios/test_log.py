@@ -76,8 +76,10 @@ def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
         assert web.verify(made.id_token).active
         admin.lookup(email=email)
         admin.list_accounts()
+    # Whoever has it is the person.
+    admin.custom_token(made.account.account_id)
     web.sign_out(id_token=made.id_token)
-    changes = ["Create", "SignIn", "SendPasswordReset", "SignOut"]
+    changes = ["Create", "SignIn", "SendPasswordReset", "CreateCustomToken", "SignOut"]
     deadline = time.monotonic() + 10
     while (seen := called(server)) != changes and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -26,7 +26,10 @@ package struct CreateCustomToken: Sendable {
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  package func callAsFunction(_ request: CreateCustomTokenRequest) throws -> CustomTokenGrant {
+  /// Who has it can be anybody: that it was minted, for whom and until when is remembered before it is handed out.
+  package func callAsFunction(
+    _ request: CreateCustomTokenRequest, _ call: CallFacts
+  ) async throws -> CustomTokenGrant {
     let policy = environment.policy
     guard policy.customTokenEnabled else {
       throw Failure(.operationNotAllowed, hint: "Custom tokens are not enabled.")
@@ -46,7 +49,11 @@ package struct CreateCustomToken: Sendable {
     let token = CustomToken(
       accountID: request.accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis),
       claimsJSON: request.claimsJSON)
-    return CustomTokenGrant(
+    let grant = CustomTokenGrant(
       customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt.wholeSeconds)
+    let note = AuditNote(
+      .customTokenCreated, accountID: request.accountID, details: ["expires_at_millis": "\(grant.expiresAt.millis)"])
+    _ = try await environment.commit(Change([environment.audit(note, call: call, now: now)]), call.fate)
+    return grant
   }
 }

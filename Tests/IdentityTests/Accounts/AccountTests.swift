@@ -215,7 +215,7 @@ struct `Administration` {
   }
 
   func mint(_ request: CreateCustomTokenRequest) async throws -> CustomTokenGrant {
-    try CreateCustomToken(world.environment)(request)
+    try await CreateCustomToken(world.environment)(request, world.call())
   }
 
   @Test func `a custom token says whose it is and ends after an hour at the latest`() async throws {
@@ -225,6 +225,25 @@ struct `Administration` {
     #expect(grant.expiresAt == world.now.adding(millis: 3_600_000) && token.expiresAt == grant.expiresAt)
     let short = try await mint(CreateCustomTokenRequest(accountID: "uid", lifetimeMillis: 1000))
     #expect(short.expiresAt == world.now.adding(millis: 1000))
+  }
+
+  @Test func `that a custom token was minted is remembered, of no account as well, and never the token`() async throws {
+    let call = world.call(caller: "admin")
+    let grant = try await CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"), call)
+    let row = try #require(world.store.contents.audit.first)
+    #expect(row.event == "CUSTOM_TOKEN_CREATED" && row.accountID == "uid" && row.caller == CallerName("admin"))
+    #expect(row.detailsJSON == "{\"expires_at_millis\":\"\(grant.expiresAt.millis)\"}")
+    #expect(world.store.contents.audit.count == 1 && world.store.contents.accounts.isEmpty)
+  }
+
+  @Test func `a custom token that nobody waits for any more is neither remembered nor handed out`() async {
+    let fate = Fate()
+    #expect(fate.cancel())
+    await refused(.cancelled) {
+      try await CreateCustomToken(world.environment)(
+        CreateCustomTokenRequest(accountID: "uid"), world.call(fate: fate))
+    }
+    #expect(world.store.contents.audit.isEmpty)
   }
 
   @Test func `the end that is announced is the one that the token itself, in whole seconds, says`() async throws {
@@ -262,7 +281,7 @@ struct `Administration` {
   @Test func `where custom tokens are not enabled none is minted`() async throws {
     let world = World { $0.customTokenEnabled = false }
     await refused(.operationNotAllowed) {
-      try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"))
+      try await CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"), world.call())
     }
   }
 }

@@ -32,8 +32,7 @@ struct `UpdateAccount, every rule` {
     for isName in [true, false] {
       let world = World { $0.mailEnabled = true }
       let session = try begin(world)
-      let create = CreateCustomToken(world.environment)
-      let token = try create(CreateCustomTokenRequest(accountID: "account-y")).customToken
+      let token = try await world.customToken(for: "account-y")
       world.clock.advance(millis: 1_000)
       _ = try await isName ? world.update(session, name: "Ada") : world.update(session, password: "another horse")
       if isName {

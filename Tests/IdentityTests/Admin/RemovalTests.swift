@@ -26,11 +26,10 @@ struct `An account that an administrator removes` {
 
   @Test func `its address is free for others, and its id is never given again`() async throws {
     world.store.insert(account(.proved(ada), password: true))
-    let request = CreateCustomTokenRequest(accountID: "account-y")
-    let before = try CreateCustomToken(world.environment)(request).customToken
+    let before = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
     try await erase()
-    let after = try CreateCustomToken(world.environment)(request).customToken
+    let after = try await world.customToken(for: "account-y")
     for token in [before, after] { await refused(.accountNotFound) { try await world.signIn(.customToken(token)) } }
     let grant = try await world.signIn(google()).grant
     #expect(grant.isNewAccount && grant.account.account.email == ada && grant.account.account.id != "account-y")
@@ -65,7 +64,7 @@ struct `Second factors that an administrator removes` {
 
   @Test func `all go with the recovery codes, and the person begins anew by the first factor alone`() async throws {
     let before = world.insertPerson([.totp, .phone, .recoveryCode])
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let token = try await world.customToken(for: "account-y")
     let waiting = try await world.signIn(rightPassword).required
     let session = try world.session(of: "account-y", secondFactor: "totp")
     world.clock.advance(millis: 1_000)

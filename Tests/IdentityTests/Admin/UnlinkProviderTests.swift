@@ -97,7 +97,7 @@ struct `A way in that an administrator removes` {
 
   @Test func `where none is left, every session ends, and what custom tokens from before could open`() async throws {
     world.store.insert(account(.proved(ada), identities: [google()]))
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let token = try await world.customToken(for: "account-y")
     _ = try world.session(of: "account-y", by: .provider("google.com"))
     _ = try world.session(of: "account-y")
     world.clock.advance(millis: 1_000)
@@ -209,7 +209,7 @@ struct `A changed subject, after the administrator was asked` {
     try await unlinked(account(.proved(ada), identities: [former]) { $0.customToken = true })
     #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
     world.clock.advance(millis: 1_000)
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let token = try await world.customToken(for: "account-y")
     let grant = try await world.signIn(.customToken(token)).grant
     #expect(try await world.link(recreated, grant).grant.account.holds(recreated.identity))
   }

@@ -86,7 +86,7 @@ struct `Decided again after the second factor` {
     async throws
   {
     world.insertPerson()
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let token = try await world.customToken(for: "account-y")
     let first = try await world.signIn(.customToken(token)).required
     #expect(try world.claims(try await world.finish(first).grant).methods == ["custom", "otp", "mfa"])
     let second = try await world.signIn(.customToken(token)).required

@@ -43,19 +43,18 @@ struct `Reauthenticate, every one` {
 
   @Test func `a custom token for the account's own id counts, another's does not`() async throws {
     let session = try known()
-    func token(_ accountID: String) throws -> Credential {
-      let request = CreateCustomTokenRequest(accountID: accountID)
-      return .customToken(try CreateCustomToken(world.environment)(request).customToken)
+    func token(_ accountID: String) async throws -> Credential {
+      .customToken(try await world.customToken(for: accountID))
     }
-    await refused(.userMismatch) { try await world.reauthenticate(try token("somebody"), session) }
-    let grant = try await world.reauthenticate(try token("account-y"), session).grant
+    await refused(.userMismatch) { try await world.reauthenticate(try await token("somebody"), session) }
+    let grant = try await world.reauthenticate(try await token("account-y"), session).grant
     #expect(try world.claims(grant).methods == ["custom"])
   }
 
   @Test func `a custom token from before the account's mark is refused`() async throws {
     let session = try known { $0.tokensValidAfter = world.now.adding(millis: 1) }
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y"))
-    await refused(.invalidCustomToken) { try await world.reauthenticate(.customToken(token.customToken), session) }
+    let token = try await world.customToken(for: "account-y")
+    await refused(.invalidCustomToken) { try await world.reauthenticate(.customToken(token), session) }
   }
 
   @Test func `check 85: somebody else's credential is refused and nothing is written anywhere`() async throws {

@@ -93,7 +93,7 @@ struct `RevokeAll, every one` {
 
   @Test func `check 98: what custom tokens could open again is over as well`() async throws {
     let session = try known()
-    let token = try CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "account-y")).customToken
+    let token = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
     _ = try await revokeAll(session)
     await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }

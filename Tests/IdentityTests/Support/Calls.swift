@@ -30,6 +30,11 @@ extension World {
     try await Link(environment)(LinkRequest(idToken: session.idToken, credential: credential), call ?? self.call())
   }
 
+  /// The text of a custom token that an administrator has minted.
+  func customToken(for accountID: String) async throws -> String {
+    try await CreateCustomToken(environment)(CreateCustomTokenRequest(accountID: accountID), call()).customToken
+  }
+
   func unlink(
     _ providerID: String, _ session: SessionGrant, _ call: CallFacts? = nil
   ) async throws -> SessionGrant {
