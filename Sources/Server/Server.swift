@@ -62,7 +62,7 @@ package final class Server: Sendable {
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
     let providers = try settings.registry(fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
-    let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault), metrics)
+    let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault, log), metrics)
     let backups = try Server.naming("store.backup_folder") { try settings.backupDesk(of: opened.store, log: log) }
     let environment = Environment(
       store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,

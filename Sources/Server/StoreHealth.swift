@@ -55,5 +55,9 @@ final class StoreHealth: Sendable {
     tell?()
   }
 
+  func heldUpEvents(_ why: String) { log.error("events are held up", ["why": why]) }
+
+  func freedEvents() { log.info("events are told again") }
+
   func leftUnswept(_ what: String, _ why: String) { log.error("the sweep failed", ["what": what, "why": why]) }
 }

@@ -15,6 +15,10 @@ package protocol StoreObserver: Sendable {
   func foundDatabase()
   /// Some of what is over could not be removed, and why, for the log; the rest was.
   func leftUnswept(_ what: String, _ why: String)
+  /// Who watches audit rows is told of none from now on, and why, for the log.
+  func heldUpEvents(_ why: String)
+  /// Audit rows are told of again.
+  func freedEvents()
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
@@ -26,4 +30,6 @@ extension StoreObserver {
   package func lostDatabase(_ why: String) {}
   package func foundDatabase() {}
   package func leftUnswept(_ what: String, _ why: String) {}
+  package func heldUpEvents(_ why: String) {}
+  package func freedEvents() {}
 }

@@ -17,7 +17,10 @@ extension PostgresStore {
       case .failure(let failure):
         // It does no harm to place again what may have been placed.
         failures += 1
-        guard failures <= options.retriesMax, failure.isPassing else { throw failure.storeError }
+        guard failures <= options.retriesMax, failure.isPassing else {
+          holdUpEvents(failure)
+          throw failure.storeError
+        }
       }
     }
   }
@@ -36,12 +39,23 @@ extension PostgresStore {
   /// Looks for rows of whichever process, and tells of them. What fails is done by the next look.
   func watchEvents() async {
     guard let (last, hasUnplaced) = await lookAtEvents() else { return }
-    var newest = last
+    var (newest, arePlaced) = (last, true)
     if hasUnplaced {
-      try? await placeAll()
+      do { try await placeAll() } catch { arePlaced = false }
       newest = await lookAtEvents()?.last ?? last
     }
+    if arePlaced, eventsAreHeldUp.exchange(false, ordering: .relaxed) { observer?.freedEvents() }
     if lastEvent.exchange(newest, ordering: .relaxed) < newest { appended?() }
+  }
+
+  /// Tells it once, until a look finds nothing in the way. That nothing can be asked is told by itself (`Reach`).
+  private func holdUpEvents(_ failure: Failure) {
+    switch failure {
+    case .unsent, .lost: return
+    case .refused(let error) where error.isUnknown: return
+    case .refused, .corrupt: break
+    }
+    if !eventsAreHeldUp.exchange(true, ordering: .relaxed) { observer?.heldUpEvents("\(failure.storeError)") }
   }
 
   private func lookAtEvents() async -> (last: Int64, hasUnplaced: Bool)? {
@@ -53,8 +67,12 @@ extension PostgresStore {
       guard answers[0].step() else { throw .corrupt("the position of audit rows is gone") }
       return Look(last: try answers[0].int64(), hasUnplaced: try answers[0].bool())
     }
-    guard case .success(let look) = look else { return nil }
-    return (look.last, look.hasUnplaced)
+    switch look {
+    case .success(let look): return (look.last, look.hasUnplaced)
+    case .failure(let failure):
+      holdUpEvents(failure)
+      return nil
+    }
   }
 
   /// What all processes together hold, for who counts it.

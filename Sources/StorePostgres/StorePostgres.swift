@@ -27,6 +27,10 @@ package final class PostgresStore: Store {
   let clock = WriteClock()
   /// The newest position that was seen.
   let lastEvent = Atomic<Int64>(0)
+  /// The database refuses to give audit rows their positions, or to say them, and the observer knows.
+  let eventsAreHeldUp = Atomic<Bool>(false)
+  /// Kinds of rows that the last sweep passed over, for a lock of somebody else's, and how often in a row.
+  let passedOver = Mutex<[String: Int]>([:])
   private let watching = Mutex<Task<Void, Never>?>(nil)
 
   /// Version of the server that the store was opened on.
@@ -220,7 +224,7 @@ package final class PostgresStore: Store {
     }
     watching?.cancel()
     await watching?.value
-    // Rows of the last moment would else wait for the next process.
+    // Rows of the last moment would else wait for the next process. What is in the way was told where it was met.
     if watching != nil { try? await placeAll() }
     closed.store(true, ordering: .releasing)
     await house.closeAndWait()

@@ -1,4 +1,5 @@
 package import Store
+import Synchronization
 
 extension PostgresStore {
   /// One transaction for each kind: one that cannot be swept leaves the others to be. Rows that another process is
@@ -36,14 +37,23 @@ extension PostgresStore {
       guard let answer = answers.last, answer.step() else { throw .corrupt("a sweep did not count") }
       return try answer.int()
     }
+    let kind = steps().last?.statement.name ?? ""
     switch count {
-    case .success(let count): return count
-    // The next sweep takes what this one has not.
-    case .failure(.refused(let error)) where error.isCollision || error.isLockTimeout: return 0
+    case .success(let count):
+      passedOver.withLock { $0[kind] = nil }
+      return count
+    // The next sweep takes what this one has not. That it could not either is told, and no more.
+    case .failure(.refused(let error)) where error.isCollision || error.isLockTimeout:
+      let times = passedOver.withLock { kinds in
+        kinds[kind, default: 0] += 1
+        return kinds[kind]
+      }
+      if times == 2 { observer?.leftUnswept(kind, "twice in a row: \(error.text)") }
+      return 0
     // Nothing can be asked for.
     case .failure(.unsent(let error)): throw error
     case .failure(let failure):
-      observer?.leftUnswept(steps().last?.statement.name ?? "", "\(failure.storeError)")
+      observer?.leftUnswept(kind, "\(failure.storeError)")
       return 0
     }
   }

@@ -43,24 +43,6 @@ func `digits that are not those of a moment are none`(text: String) { #expect(mo
   #expect(previous.hasPrefix("2400-01-01"))
 }
 
-/// What a log wrote, line by line.
-private func lines(
-  level: Logger.Level = .info, waitingBytesMax: Int = 4 << 20, _ write: (Log) throws -> Void
-) async throws -> [[String: String]] {
-  try await withFolder { folder in
-    let path = folder + "/log"
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    try #require(descriptor >= 0)
-    let handler = JSONLines(level: level, descriptor: descriptor, waitingBytesMax: waitingBytesMax)
-    try write(Log(handler))
-    handler.flush()
-    let bytes = try #require(readFile(path, bytesMax: 8 << 20))
-    return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
-      try JSONDecoder().decode([String: String].self, from: Data(line))
-    }
-  }
-}
-
 private func context() throws -> CallContext {
   let settings = CallerSettings(name: "web", san: "web", methods: [], audiences: ["app"])
   let table = CallerTable([settings], unidentified: nil, paths: [])
@@ -124,6 +106,18 @@ private struct NotForeseen: Error {}
     log.call(context, error: NotForeseen())
   }
   #expect(lines.map { $0["outcome"] } == ["INTERNAL"])
+}
+
+@Test func `what fails for a while is told when it begins and when it ends, however often it is tried`() async throws {
+  let lines = try await lines { log in
+    let failure = LastingFailure(log, "it fails", over: "it goes again")
+    failure.passed()
+    for _ in 0..<3 { failure.failed(NotForeseen()) }
+    for _ in 0..<3 { failure.passed() }
+    failure.failed(NotForeseen())
+  }
+  #expect(lines.map { $0["message"] } == ["it fails", "it goes again", "it fails"])
+  #expect(lines.map { $0["why"] } == ["NotForeseen()", nil, "NotForeseen()"])
 }
 
 @Test func `what was logged is written when flush returns, in order and line by line`() async throws {

@@ -1,6 +1,7 @@
 import Crypto
 import Encodings
 import Identity
+import Logging
 import Reactor
 import Store
 import Synchronization
@@ -201,9 +202,10 @@ private struct KeyStore: Store {
   }
 }
 
-private func foreignDesk(sealedBy masterKey: UInt8, openedBy other: UInt8, answersNow: Bool = true) throws
-  -> PasswordDesk
-{
+private func foreignDesk(
+  sealedBy masterKey: UInt8, openedBy other: UInt8, answersNow: Bool = true,
+  log: Log = Log(JSONLines(level: .critical, descriptor: 2))
+) throws -> PasswordDesk {
   func vault(_ byte: UInt8) throws -> Vault {
     try Vault(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
   }
@@ -211,7 +213,7 @@ private func foreignDesk(sealedBy masterKey: UInt8, openedBy other: UInt8, answe
   let record = ImportKeyRecord(id: "k", sealedKey: sealed, createdAt: Timestamp(millis: 0))
   return PasswordDesk(
     hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0),
-    importKeys: ImportKeys(KeyStore(importKey: record, answersNow: answersNow), try vault(other)))
+    importKeys: ImportKeys(KeyStore(importKey: record, answersNow: answersNow), try vault(other), log))
 }
 
 /// HMAC-SHA-256 under the key of `foreignDesk`.
@@ -247,6 +249,17 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(try await !desk.verify("right", hash: foreignHash(keyID: "other"), fate: Fate()).matches)
   let other = try foreignDesk(sealedBy: 1, openedBy: 2)
   #expect(try await !other.verify("right", hash: foreignHash(), fate: Fate()).matches)
+}
+
+@Test func `a key of imported passwords that cannot be used is told of, once for each`() async throws {
+  let lines = try await lines { log in
+    let desk = try foreignDesk(sealedBy: 1, openedBy: 2, log: log)
+    for id in ["k", "k", "other", "k", "other"] {
+      #expect(try await !desk.verify("right", hash: foreignHash(keyID: id), fate: Fate()).matches)
+    }
+  }
+  #expect(lines.map { $0["key"] } == ["k", "other"])
+  #expect(lines.map { $0["why"] } == ["it was sealed under another master key", "it is not there"])
 }
 
 @Test func `an unknown account is held to the slowest kind that was imported, and each kind to the others`() {

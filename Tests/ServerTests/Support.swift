@@ -1,4 +1,7 @@
 import FoundationEssentials
+import Glibc
+import Logging
+import Reactor
 import Testing
 
 @testable import Server
@@ -51,4 +54,22 @@ func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
 
 func write(_ text: String, to path: String) throws {
   try Data(text.utf8).write(to: URL(filePath: path))
+}
+
+/// What a log wrote, line by line.
+func lines(
+  level: Logger.Level = .info, waitingBytesMax: Int = 4 << 20, _ write: (Log) async throws -> Void
+) async throws -> [[String: String]] {
+  try await withFolder { folder in
+    let path = folder + "/log"
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    try #require(descriptor >= 0)
+    let handler = JSONLines(level: level, descriptor: descriptor, waitingBytesMax: waitingBytesMax)
+    try await write(Log(handler))
+    handler.flush()
+    let bytes = try #require(readFile(path, bytesMax: 8 << 20))
+    return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
+      try JSONDecoder().decode([String: String].self, from: Data(line))
+    }
+  }
 }

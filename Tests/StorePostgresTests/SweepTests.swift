@@ -45,16 +45,39 @@ import Testing
     await store.close()
   }
 
-  @Test func `a lock that another holds for long leaves its kind to the next sweep, without a word`() async throws {
+  @Test func `a lock that another holds for long leaves its kind to the next sweep, and is told of from then on once`()
+    async throws
+  {
     let store = try await store { $0.lockMillis = 50 }
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
     #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
     #expect(notes.unswept.withLock { $0.isEmpty })
+    for _ in 0..<2 { #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 0) }
+    #expect(notes.unswept.withLock { $0.map(\.what) } == ["sweep_idempotency"])
+    #expect(notes.unswept.withLock { $0.first?.why.contains("55P03") } == true)
     try other.execute("ROLLBACK")
     #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
     await store.close()
+  }
+
+  @Test func `audit rows that nobody can be told of are told of as that, and that they go on`() async throws {
+    let store = try await store { $0.placingMillis = 10 }
+    try place.run("ALTER TABLE audit_position RENAME TO away")
+    try await until { notes.events.withLock { $0.count } == 1 }
+    // Many looks later still once.
+    try await Task.sleep(for: .milliseconds(200))
+    try place.run("ALTER TABLE away RENAME TO audit_position")
+    try await until { notes.events.withLock { $0.count } == 2 }
+    let told = notes.events.withLock { $0 }
+    #expect(told.first?.contains("42P01") == true && told.last == "")
+    await store.close()
+  }
+
+  private func until(_ holds: () -> Bool) async throws {
+    for _ in 0..<500 where !holds() { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(holds())
   }
 
   @Test func `a store that is closed is swept no more`() async throws {
@@ -67,6 +90,8 @@ import Testing
 
 private final class SweepNotes: StoreObserver {
   let unswept = Mutex<[(what: String, why: String)]>([])
+  /// Why they are held up; empty: they are told of again.
+  let events = Mutex<[String]>([])
 
   func committed(changes: Int, took: Duration) {}
   func lostCommit() {}
@@ -75,4 +100,6 @@ private final class SweepNotes: StoreObserver {
   func holds(pendingRows: Int) {}
   func holds(waitingDeliveries: Int) {}
   func leftUnswept(_ what: String, _ why: String) { unswept.withLock { $0.append((what, why)) } }
+  func heldUpEvents(_ why: String) { events.withLock { $0.append(why) } }
+  func freedEvents() { events.withLock { $0.append("") } }
 }

@@ -8,7 +8,8 @@ package struct RemoveIdleAccounts: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   /// Looks at `accountsMax` at most, and returns of how many something became: as long as it is so many, there may be
-  /// more. Those of which nothing did are there again the next time.
+  /// more. Those of which nothing did are there again the next time. Throws why one could not be removed, once all had
+  /// their turn.
   package func callAsFunction(accountsMax: Int) async throws -> Int {
     let idleMillis = environment.policy.anonymousIdleMillis
     guard idleMillis > 0 else { return 0 }
@@ -18,15 +19,22 @@ package struct RemoveIdleAccounts: Sendable {
     query.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax)
     let found = try await environment.load(query).idleAnonymous
     // Side by side, so that they share a transaction. One that was used or changed since it was looked at stays.
-    return await withTaskGroup(of: Bool.self) { group in
+    let ends = await withTaskGroup(of: Result<Bool, any Error>.self) { group in
       for account in found {
         let change = IdleDecision.decide(account, before: before, now: now, environment)
         group.addTask { [store = environment.store] in
-          (try? await store.commit(change, fate: Fate())) == .committed
+          do {
+            return .success(try await store.commit(change, fate: Fate()) == .committed)
+          } catch {
+            return .failure(error)
+          }
         }
       }
-      return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      var ends: [Result<Bool, any Error>] = []
+      for await end in group { ends.append(end) }
+      return ends
     }
+    return try ends.filter { try $0.get() }.count
   }
 }
 

@@ -16,6 +16,7 @@ final class Courier: Sendable {
   private let schedule: Schedule
   private let metrics: ServerMetrics
   private let log: Log
+  private let reading: LastingFailure
   private let underWay = Mutex<[DeliveryChannel: Int]>([:])
   private let stopped = Atomic<Bool>(false)
 
@@ -29,6 +30,8 @@ final class Courier: Sendable {
     self.schedule = schedule
     self.metrics = metrics
     self.log = log
+    reading = LastingFailure(
+      log, "the queue of messages cannot be read", over: "the queue of messages can be read again")
   }
 
   /// Takes no further message; `run` returns when those under way have ended.
@@ -64,7 +67,7 @@ final class Courier: Sendable {
     let now = environment.clock.now()
     var query = Query()
     query.deliveries = DueDeliveries(at: now, rowsMax: room)
-    guard let queue = try? await environment.store.load(query).deliveries else { return [] }
+    guard let queue = await find(query) else { return [] }
     metrics.saw(queue, now: now)
     var taken: [(DeliveryRecord, nextAttemptAt: Timestamp)] = []
     for record in queue.due where !stopped.load(ordering: .acquiring) {
@@ -78,6 +81,17 @@ final class Courier: Sendable {
       }
     }
     return taken
+  }
+
+  private func find(_ query: Query) async -> DeliveryQueue? {
+    do {
+      let queue = try await environment.store.load(query).deliveries
+      reading.passed()
+      return queue
+    } catch {
+      reading.failed(error)
+      return nil
+    }
   }
 
   private func attempt(_ record: DeliveryRecord, nextAttemptAt: Timestamp) async {

@@ -201,6 +201,10 @@ extension ServerMetrics: StoreObserver {
 
   func leftUnswept(_ what: String, _ why: String) { storeHealth?.leftUnswept(what, why) }
 
+  func heldUpEvents(_ why: String) { storeHealth?.heldUpEvents(why) }
+
+  func freedEvents() { storeHealth?.freedEvents() }
+
   func holds(pendingRows count: Int) { pendingRows.set(count) }
 
   func holds(waitingDeliveries count: Int) { queueBell.ring() }

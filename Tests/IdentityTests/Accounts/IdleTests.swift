@@ -70,6 +70,15 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(world.store.state("guest") != nil)
   }
 
+  @Test func `that one cannot be removed is told, once all had their turn`() async throws {
+    for id in ["one", "other"] { _ = try guest(id) }
+    world.clock.advance(millis: 31 * day)
+    let failing = world.environment(everyTime: true) { store in store.fail(with: .unavailable("gone")) }
+    await #expect(throws: StoreError.unavailable("gone")) { try await RemoveIdleAccounts(failing)(accountsMax: 10) }
+    world.store.fail(with: nil)
+    #expect(try await remove() == 2 && world.store.contents.accounts.isEmpty)
+  }
+
   @Test func `with no time set nobody is removed`() async throws {
     let world = World { $0.anonymousIdleMillis = 0 }
     world.store.insert(account(anonymous: true))
