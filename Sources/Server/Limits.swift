@@ -1,7 +1,7 @@
 // Server: the composition root.
 //
-// Owns: configuration, every limit, the listener, the pump that stacks TLS, HTTP2 and GRPC, the drain, the log, the
-// metrics, and the wiring of the domain to storage, cryptography and providers.
+// Owns: configuration, the limits of connections and calls, the listener, the pump that stacks TLS, HTTP2 and GRPC, the
+// drain, the log, the metrics, and the wiring of the domain to storage, cryptography and providers.
 // Does not own: any rule of a protocol or of the product.
 // Read next: Connection.swift, which is the road of a request on one page; then Worker.swift and Server.swift.
 
@@ -9,8 +9,9 @@ package import Fetch
 package import HTTP2
 package import Services
 
-/// Every number that bounds what a stranger can use, with its unit. Configuration may change those that it names; each
-/// has a test at its edge and past it, and a row in Tests/Interop/ATTACKS.md.
+/// What a stranger can use of connections, calls, memory and time, in numbers with their units; what bounds a request's
+/// texts, the stores and the product stands beside those (README.md, Limits). Configuration may change those that it
+/// names. What an attack can reach has a test at its edge and past it, and a row in Tests/Interop/ATTACKS.md.
 package struct Limits: Sendable {
   // Connections.
   package var connectionsMax = 16_384

@@ -310,7 +310,7 @@ package struct AuditRecord: Hashable, Sendable {
   package var id: String
   package var at: Timestamp
   package var accountID: String
-  /// A stable name such as `ACCOUNT_CREATED` or `ACCOUNT_RECLAIMED`.
+  /// A stable name such as `ACCOUNT_CREATED` or `RECLAIMED`.
   package var event: String
   package var caller: CallerName
   /// A JSON object without secrets.

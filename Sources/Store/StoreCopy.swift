@@ -23,7 +23,7 @@ package enum StoreCopyError: Error, Hashable, Sendable {
 }
 
 extension Store {
-  /// Of a backend that has no file of its own.
+  /// Of a store that is none of the backends: of those one makes copies, and the other names the tools that do.
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     throw StoreCopyError.unsupported("This kind of store is backed up by its own tools.")
   }

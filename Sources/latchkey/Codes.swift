@@ -98,7 +98,11 @@ struct SendEmailLink: DeskCommand {
 
 struct VerifyEmail: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify-email", abstract: "Have a link mailed that proves your account's address.")
+    commandName: "verify-email", abstract: "Have a link mailed that proves your account's address.",
+    discussion: """
+      latchkey verify-email --continue-uri http://localhost:3000/callback
+      latchkey confirm-email
+      """)
 
   @OptionGroup var mail: MailOptions
 
@@ -141,7 +145,11 @@ struct ChangeEmail: DeskCommand {
 
 struct ConfirmEmail: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "confirm-email", abstract: "Follow a mailed link that proves, changes or takes back an address.")
+    commandName: "confirm-email", abstract: "Follow a mailed link that proves, changes or takes back an address.",
+    discussion: """
+      latchkey confirm-email                           # asks for the link
+      latchkey confirm-email --code-file link.txt
+      """)
 
   @Option(
     name: .long,

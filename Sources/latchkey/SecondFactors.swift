@@ -186,7 +186,12 @@ struct Enroll: DeskCommand {
 struct Withdraw: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Remove a second factor from your account.",
-    discussion: "latchkey whoami names them. With the last one the recovery codes go.")
+    discussion: """
+      latchkey whoami                                  # names them
+      latchkey withdraw ID
+
+      With the last one the recovery codes go.
+      """)
 
   @Argument(help: "The factor's id.")
   var factor: String

@@ -6,7 +6,11 @@ import Wire
 struct Refresh: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Exchange the refresh token for fresh tokens.",
-    discussion: "Other commands do this by themselves once the ID token has expired.")
+    discussion: """
+      latchkey refresh
+
+      Other commands do this by themselves once the ID token has expired.
+      """)
 
   @OptionGroup var common: CommonOptions
 
@@ -61,7 +65,10 @@ struct SignOut: DeskCommand {
 struct Sessions: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "List the open sessions of the account, the latest first.",
-    discussion: "One that you do not know: latchkey sign-out --all")
+    discussion: """
+      latchkey sessions
+      latchkey sign-out --all                          # if you do not know one
+      """)
 
   @OptionGroup var common: CommonOptions
 
@@ -94,7 +101,11 @@ extension SessionInfo {
 
 struct WhoAmI: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show the account that is signed in.")
+    commandName: "whoami", abstract: "Show the account that is signed in.",
+    discussion: """
+      latchkey whoami
+      latchkey whoami --json                           # for programs
+      """)
 
   @OptionGroup var common: CommonOptions
 
@@ -137,7 +148,12 @@ struct Token: DeskCommand {
 struct Delete: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Delete the account that is signed in, for good.",
-    discussion: "The service wants a proof that is a few minutes old at most (latchkey reauthenticate).")
+    discussion: """
+      latchkey reauthenticate --email alice@example.com
+      latchkey delete --yes
+
+      The service wants a proof that is a few minutes old at most.
+      """)
 
   @Flag(name: .long, help: "Yes, delete it.")
   var yes = false
@@ -161,7 +177,12 @@ struct Delete: DeskCommand {
 struct Health: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Ask whether the service takes calls.",
-    discussion: "Exit code 0: it does; 1: it answers that it does not; 3: it does not answer.")
+    discussion: """
+      latchkey health
+      latchkey health --service latchkey.v1.AuthService
+
+      Exit code 0: it does; 1: it answers that it does not; 3: it does not answer.
+      """)
 
   @Option(name: .long, help: ArgumentHelp("One service of it, such as latchkey.v1.AuthService.", valueName: "name"))
   var service = ""

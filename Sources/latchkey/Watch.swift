@@ -7,6 +7,9 @@ struct Watch: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print what happens to accounts, as it happens.",
     discussion: """
+      latchkey watch
+      latchkey watch --from oldest --type DISABLED --type ENABLED --json
+
       The calling service needs the right to events (events: true in its configuration). Each line ends with the \
       cursor to go on from; with --json each event is one document on a line of its own. Without --count it ends when \
       the service goes, with exit code 3.

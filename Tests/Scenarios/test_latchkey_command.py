@@ -454,3 +454,17 @@ def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> 
                  "unlink", "reauthenticate", "update", "merge", "delete", "health"):
         assert name in text
         assert person.run(name, "--help").returncode == DONE
+
+
+def test_arguments_that_are_not_understood_are_told_of_in_words_to_programs_too(person: Person) -> None:
+    for words in (["whoami", "--no-such-option"], ["delete"], ["no-such-command"]):
+        ended = person.run(*words, "--json")
+        assert ended.returncode == USAGE and ended.stdout == "" and ended.stderr.startswith("Error: ")
+
+
+def test_the_help_of_every_command_has_an_example(person: Person) -> None:
+    listed = person.run("--help").stdout.partition("USAGE:")[2]
+    names = re.findall(r"^  ([a-z][a-z-]+)(?=\s)", listed, re.MULTILINE)
+    assert {"sign-in", "whoami", "confirm-email", "remove-factors", "move"} <= set(names)
+    told = {name: " ".join(person.run(name, "--help").stdout.partition("USAGE:")[0].split()) for name in names}
+    assert [name for name in names if f"latchkey {name}" not in told[name]] == []

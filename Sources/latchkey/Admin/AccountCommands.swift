@@ -91,7 +91,11 @@ struct List: DeskCommand {
 
 struct Disable: DeskCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Shut an account, and end its sessions.")
+    abstract: "Shut an account, and end its sessions.",
+    discussion: """
+      latchkey lookup --email alice@example.com        # says its id
+      latchkey disable ID
+      """)
 
   @Argument(help: "The account's id.") var id: String
 
@@ -105,7 +109,9 @@ struct Disable: DeskCommand {
 }
 
 struct Enable: DeskCommand {
-  static let configuration = CommandConfiguration(abstract: "Open an account that was shut.")
+  static let configuration = CommandConfiguration(
+    abstract: "Open an account that was shut.",
+    discussion: "latchkey enable ID")
 
   @Argument(help: "The account's id.") var id: String
 
@@ -142,7 +148,8 @@ struct SetClaims: DeskCommand {
 
 struct Revoke: DeskCommand {
   static let configuration = CommandConfiguration(
-    abstract: "End every session of an account, and what custom tokens could open.")
+    abstract: "End every session of an account, and what custom tokens could open.",
+    discussion: "latchkey revoke ID")
 
   @Argument(help: "The account's id.") var id: String
 
@@ -159,7 +166,8 @@ struct Revoke: DeskCommand {
 
 struct DeleteAccount: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete-account", abstract: "Delete an account for good, without its person.")
+    commandName: "delete-account", abstract: "Delete an account for good, without its person.",
+    discussion: "latchkey delete-account ID --yes")
 
   @Argument(help: "The account's id.") var id: String
 
@@ -183,7 +191,11 @@ struct DeleteAccount: DeskCommand {
 struct RemoveFactors: DeskCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove-factors", abstract: "Remove every second factor of an account, and end its sessions.",
-    discussion: "For a person who has lost them and the recovery codes: be sure that it is the person who asks.")
+    discussion: """
+      latchkey remove-factors ID
+
+      For a person who has lost them and the recovery codes: be sure that it is the person who asks.
+      """)
 
   @Argument(help: "The account's id.") var id: String
 

@@ -454,7 +454,7 @@ struct  Latchkey__V1__ExportAccountsRequest
 {
   ProtobufCMessage base;
   /*
-   * Password hashes and factors' numbers too.
+   * Password hashes too, and the numbers of second factors unmasked, in `masked_phone_number`.
    */
   protobuf_c_boolean include_secrets;
 };
@@ -477,6 +477,9 @@ struct  Latchkey__V1__ExportAccountsResponse
 struct  Latchkey__V1__ExportedAccount
 {
   ProtobufCMessage base;
+  /*
+   * Where secrets were asked for, `masked_phone_number` of its second factors is the whole number.
+   */
   Latchkey__V1__Account *account;
   /*
    * As it is stored, where secrets were asked for.

@@ -310,6 +310,9 @@ struct  Latchkey__V1__SecondFactorHint
    */
   char *kind;
   char *display_name;
+  /*
+   * All but the last four digits are stars; of ExportAccounts with include_secrets, the whole number.
+   */
   char *masked_phone_number;
   Google__Protobuf__Timestamp *enrolled_at;
 };
