@@ -13,7 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from selenium import webdriver
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Scenarios"))
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "Scenarios"), str(TESTS / "Common")]
 
 import stubs  # noqa: E402
 

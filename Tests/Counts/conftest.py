@@ -17,7 +17,7 @@ from typing import Callable, Iterator
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "Interop"))
+sys.path[:0] = [str(HERE.parent / "Interop"), str(HERE.parent / "Common")]
 
 import certificates  # noqa: E402
 import server as servers  # noqa: E402

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 
 from faults import Faults, Point
 from processes import Server, Simulator
 from script import Caller, Day, Lost, Refused
+from waiting import comes_true
 
 # How a process ends that stops itself: by a trap of Swift's. Anything else is the fault of memory gone wrong.
 TRAPS = (-signal.SIGILL, -signal.SIGTRAP)
@@ -129,9 +129,5 @@ class Patient:
 
     @staticmethod
     def wait_until(holds: Callable[[], bool], timeout_seconds: float = 2) -> bool:
-        deadline = time.monotonic() + timeout_seconds
-        while not holds():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.002)
-        return True
+        # After each of thousands of failures: a long pause would be most of the time that they take.
+        return comes_true(holds, timeout_seconds, pause_seconds=0.002)

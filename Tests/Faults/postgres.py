@@ -27,7 +27,9 @@ from typing import Any
 import surroundings  # noqa: F401
 
 import psycopg
-from processes import end, free_port
+from ports import free_port
+from processes import end
+from waiting import comes_true
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
 # Whose the data is: the administrator, and the owner of the database that servers use.
@@ -98,12 +100,7 @@ def send(processes: list[int], number: signal.Signals) -> None:
 
 def wait_for_end(processes: list[int], seconds: float = END_SECONDS) -> bool:
     """Of processes that are nobody's children here."""
-    deadline = time.monotonic() + seconds
-    while any(is_running(each) for each in processes):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+    return comes_true(lambda: not any(is_running(each) for each in processes), seconds)
 
 
 def is_running(process: int) -> bool:

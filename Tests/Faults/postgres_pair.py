@@ -28,9 +28,11 @@ from typing import Any
 import surroundings  # noqa: F401
 
 import psycopg
+from ports import free_port
 from postgres import (ADMINISTRATOR, BINARIES, OWNER, SETTINGS, Unavailable, children, folder, prepare, require, send,
                       start, wait_for_end)
-from processes import end, free_port
+from processes import end
+from waiting import comes_true
 
 NAMES = ("one", "two")
 PROGRAMS = ("etcd", "patroni")
@@ -190,12 +192,10 @@ class Pair:
         return took
 
     def wait_for(self, what: str, holds: Callable[[], bool], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            if time.monotonic() > deadline:
-                said = "\n".join(each.log.read_text()[-1500:] for each in self.members if each.log.exists())
-                raise RuntimeError(f"there is no {what} after {seconds:.0f} s:\n{said}")
-            time.sleep(0.1)
+        # Each look asks a server over HTTP, or opens a connection.
+        if not comes_true(holds, seconds, pause_seconds=0.1):
+            said = "\n".join(each.log.read_text()[-1500:] for each in self.members if each.log.exists())
+            raise RuntimeError(f"there is no {what} after {seconds:.0f} s:\n{said}")
 
     def remove(self) -> None:
         for each in self.members:

@@ -7,7 +7,8 @@ from pathlib import Path
 import surroundings  # noqa: F401
 
 from configuration import Settings, settings
-from processes import Server, Simulator, free_port
+from ports import free_port
+from processes import Server, Simulator
 
 # Connections of one reactor.
 CONNECTIONS = 4

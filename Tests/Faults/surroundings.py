@@ -1,10 +1,10 @@
-"""Makes what the other black-box tests have (stubs, processes, clients, raw frames) importable here."""
+"""Makes what the other black-box tests have (waiting, stubs, processes, clients, raw frames) importable here."""
 
 import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-for folder in (TESTS / "Interop", TESTS / "Scenarios"):
+for folder in (TESTS / "Common", TESTS / "Interop", TESTS / "Scenarios"):
     sys.path.insert(0, str(folder))
 
 import stubs  # noqa: E402

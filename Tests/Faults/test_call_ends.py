@@ -7,7 +7,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -19,6 +18,7 @@ from postgres import Database
 from processes import Server, Simulator
 from raw import Connection, message, request
 from replicas import replica
+from waiting import until
 
 CREATE, SIGN_IN = "/latchkey.v1.AccountService/Create", "/latchkey.v1.AuthService/SignIn"
 DEADLINE_EXCEEDED = 4
@@ -60,13 +60,6 @@ class Locked:
         with self.database.connect() as administrator:
             for backend in self.waiting():
                 administrator.execute("SELECT pg_terminate_backend(%s)", [backend])
-
-
-def until(holds: Callable[[], Any], seconds: float = 5) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def lines(server: Server, method: str) -> list[dict[str, str]]:

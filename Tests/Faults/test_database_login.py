@@ -19,8 +19,9 @@ from clients import Client, fresh_email
 from configuration import settings
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from ports import free_port
 from postgres import OWNER, Database
-from processes import LATCHKEYD, Server, Simulator, free_port, write
+from processes import LATCHKEYD, Server, Simulator, write
 from replicas import CONNECTIONS
 
 EXIT_CONFIGURATION = 78

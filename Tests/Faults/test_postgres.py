@@ -18,6 +18,7 @@ from postgres import Database
 from postgres_pair import Pair
 from proxy import Cut, HalfClose, Proxy, Slow, Stall
 from skipping import skipping
+from waiting import until
 
 DISK_MEBIBYTES = 160
 # What callers may see of a database that is back at once, and of one whose machine is lost (its lease is 8 s).
@@ -70,10 +71,8 @@ def writing(conninfo: str) -> Iterator[Writer]:
 
 def wait_for_more(writer: Writer) -> None:
     """Until it has written again."""
-    known, deadline = len(writer.acknowledged), time.monotonic() + 10
-    while len(writer.acknowledged) <= known:
-        assert time.monotonic() < deadline, "nothing is written any more"
-        time.sleep(0.01)
+    known = len(writer.acknowledged)
+    until(lambda: len(writer.acknowledged) > known, otherwise="nothing is written any more")
 
 
 def test_a_database_that_is_killed_comes_back_with_what_it_acknowledged(database: Database) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import os
 import resource
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from clients import fresh_email
@@ -17,6 +15,7 @@ from faults import Point, every_failure
 from latchkey.v1 import auth_service_pb2 as auth
 from patient import Patient
 from processes import Server
+from processor_time import processor_seconds
 from script import Caller, Lost
 
 WAYS = [
@@ -65,12 +64,6 @@ def test_a_call_that_fails_costs_one_connection_at_most(patient: Patient, point:
     patient.expect_at_rest(0)
 
 
-def processor_seconds(server: Server) -> float:
-    assert server.process is not None
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @pytest.mark.parametrize("error", [errno.ENOBUFS, errno.ENOMEM], ids=errno.errorcode.get)
 def test_accepting_that_fails_for_a_while_costs_no_core_and_is_over_at_once(patient: Patient, error: int) -> None:
     with Caller(patient.server) as known:
@@ -109,8 +102,10 @@ def connect(server: Server) -> socket.socket:
 
 
 def expect_idle_with_work_waiting(server: Server, serve: Callable[[], None]) -> None:
-    spent, deadline = processor_seconds(server), time.monotonic() + NO_DESCRIPTOR_SECONDS
+    assert server.process is not None
+    process = server.process.pid
+    spent, deadline = processor_seconds(process), time.monotonic() + NO_DESCRIPTOR_SECONDS
     while time.monotonic() < deadline:
         serve()
         time.sleep(0.05)
-    assert processor_seconds(server) - spent < IDLE_SHARE_MOST * NO_DESCRIPTOR_SECONDS, "it spins"
+    assert processor_seconds(process) - spent < IDLE_SHARE_MOST * NO_DESCRIPTOR_SECONDS, "it spins"

@@ -15,10 +15,12 @@ from typing import Callable, Iterator
 import grpc
 import pytest
 
-import certificates
-import effects
-import server as servers
-from raw import Connection
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Common"))
+
+import certificates  # noqa: E402
+import effects  # noqa: E402
+import server as servers  # noqa: E402
+from raw import Connection  # noqa: E402
 
 STUBS = tempfile.TemporaryDirectory(prefix="interop-stubs-")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -17,6 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ports import free_port
+
 HERE = Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
@@ -24,12 +25,6 @@ LIMITS = ("connections_max", "connections_per_address_max", "offences_per_addres
           "request_millis", "message_bytes_max", "resets_max", "answer_still_seconds", "answer_seconds",
           "write_still_seconds", "idle_seconds", "age_seconds", "keepalive_seconds", "keepalive_timeout_seconds")
 PEER = os.environ.get("LATCHKEY_PEER", "")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def write_config(folder: Path, port: int, **overrides: object) -> Path:
@@ -48,8 +43,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
                    "reflection": wanted["reflection"]},
         "tls": tls,
         "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
-        # Not after the port, which the system may give out twice.
-        "store": {"path": str(folder / f"store-{secrets.token_hex(8)}.db")},
+        "store": {"path": str(folder / f"store-{port}.db")},
         "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
         "reactors": wanted.get("reactors", 0),
         "passwords": {"workers": wanted.get("password_workers", 0)},

@@ -18,9 +18,10 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hyperframe import frame as frames
 
+from ports import free_port
 from raw import (ACK, CHECK, DATA, END_STREAM, GOAWAY, INITIAL_WINDOW_SIZE, NO_ERROR, PING, PREFACE, WATCH, Connection,
                  frame, message, request, settings, window_update)
-from server import Server, command, free_port, wait_until_listening, write_config
+from server import Server, command, wait_until_listening, write_config
 from test_response_rules import finish, hold, settled
 
 OK = 0

@@ -18,6 +18,7 @@ from attacker import ATTACKS, Attacker
 import attacks  # noqa: F401, which fills the list
 from frame_attacks import opened
 from key_updates import closed_after, connect, key_updates
+from processor_time import processor_seconds
 from raw import DATA, PING, Connection, frame, message, request, reset, settings
 from renegotiation import Asker
 from server import Server
@@ -119,11 +120,6 @@ def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_se
         assert other.call().status == OK
 
 
-def processor_seconds(server: Server) -> float:
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
 def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callable[..., Server]) -> None:
     server = start_server()
     with settled(Connection(server.port)) as inside:
@@ -134,10 +130,10 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
         for one in outside[10:]:
             one.settimeout(3)
             assert one.recv(1) == b"", "taken and closed"
-        before = processor_seconds(server)
+        before = processor_seconds(server.process.pid)
         assert [inside.call().status for _ in range(50)] == [OK] * 50
         time.sleep(0.5)
-        assert processor_seconds(server) - before < 0.4, "nor does the queue keep the server busy"
+        assert processor_seconds(server.process.pid) - before < 0.4, "nor does the queue keep the server busy"
         for one in outside:
             one.close()
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))

@@ -24,6 +24,7 @@ from raw import DATA, END_STREAM, PREFACE, WATCH, Connection, client_context, fr
 from server import LATCHKEYD, Server, write_config
 from test_abuse import MEBIBYTE, memory
 from test_response_rules import finish, hold, settled
+from waiting import until
 
 OK = 0
 RELOADS = 1000
@@ -71,13 +72,6 @@ def put(content: bytes, path: Path) -> None:
 def put_pair(home: Path, name: str) -> None:
     for file in ("server.key", "server.pem"):
         put((home / name / file).read_bytes(), home / file)
-
-
-def until(condition: Callable[[], bool], timeout_seconds: float = 10) -> None:
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that in time"
-        time.sleep(0.001)
 
 
 def serial(path: Path) -> int:

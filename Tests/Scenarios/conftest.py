@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import stubs
 
+sys.path.insert(0, str(stubs.ROOT / "Tests" / "Common"))
 stubs.install()
 
 import races  # noqa: E402

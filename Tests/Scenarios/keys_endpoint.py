@@ -14,7 +14,8 @@ from typing import Any
 import jwt
 from joserfc import jwt as jose
 from joserfc.jwk import KeySet
-from processes import Server, free_port
+from ports import free_port
+from processes import Server
 
 KEYS, DISCOVERY = "/.well-known/jwks.json", "/.well-known/openid-configuration"
 ISSUER, AUDIENCE = "https://localhost:8443", "latchkey"

@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 import databases
 from configuration import PROVIDERS, Settings, settings
+from ports import free_port
 from stubs import ROOT
 
 sys.path.insert(0, str(ROOT / "deploy" / "simulator"))
@@ -217,17 +217,3 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    """One that was not given out before: a server's database, log and outbox are named after its port."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port not in _given_ports:
-            _given_ports.add(port)
-            return port
-
-
-_given_ports: set[int] = set()

@@ -19,7 +19,8 @@ from typing import Any, cast
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword
-from processes import free_port
+from ports import free_port
+from waiting import comes_true
 
 USER, PASSWORD = "latchkey", "relay password of the tests"
 
@@ -89,7 +90,8 @@ class Relay:
         return "250 taken"
 
     def wait(self, count: int = 1, seconds: float = 15) -> EmailMessage:
-        _until(lambda: len(self.mails) >= count, seconds, f"{len(self.mails)} mails came, {self.attempts} attempts")
+        have_come = comes_true(lambda: len(self.mails) >= count, seconds)
+        assert have_come, f"{len(self.mails)} mails came, {self.attempts} attempts"
         return self.mails[count - 1]
 
 
@@ -135,7 +137,7 @@ class Webhook:
         self.server.server_close()
 
     def wait(self, count: int = 1, seconds: float = 15) -> list[tuple[dict[str, str], bytes]]:
-        _until(lambda: len(self.posts) >= count, seconds, f"{len(self.posts)} posts came")
+        assert comes_true(lambda: len(self.posts) >= count, seconds), f"{len(self.posts)} posts came"
         return self.posts[:count]
 
 
@@ -151,10 +153,3 @@ def document(post: tuple[dict[str, str], bytes], *secrets: str) -> dict[str, Any
     told: dict[str, Any] = json.loads(body)
     assert told["id"] == head["latchkey-message-id"]
     return told
-
-
-def _until(what: Any, seconds: float, otherwise: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from configuration import Settings, settings
 from joserfc.jwk import ECKey
-from processes import LATCHKEYD, Simulator, free_port
+from ports import free_port
+from processes import LATCHKEYD, Simulator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOOGLE, CORP = 0, 1

@@ -18,7 +18,8 @@ from clients import PAGE, Client, assertion, conflict, fresh_email, session
 from configuration import Settings
 from latchkey.v1 import types_pb2 as types
 from metrics import ON_A_FREE_PORT, eventually
-from processes import LATCHKEYD, Server, Simulator, free_port, write
+from ports import free_port
+from processes import LATCHKEYD, Server, Simulator, write
 from receivers import PASSWORD, USER, Relay, Webhook, document
 
 WAITING, BURIED, SENT = "latchkey_deliveries_waiting", "latchkey_deliveries_buried", "latchkey_deliveries_total"

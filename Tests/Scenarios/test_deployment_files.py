@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 import yaml
-from processes import LATCHKEYD, free_port, standard
+from ports import free_port
+from processes import LATCHKEYD, standard
 from stubs import ROOT
 
 CONTAINERFILE = (ROOT / "deploy/Containerfile").read_text()

@@ -14,6 +14,7 @@ from clients import Client, fresh_email, password, session
 from failures import expect_failure
 from grpc import RpcError, StatusCode
 from processes import Server
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not databases.ON_POSTGRES, reason="the servers keep files")
 
@@ -112,10 +113,3 @@ def test_a_backup_is_left_to_the_tools_of_the_database(
     with expect_failure(StatusCode.FAILED_PRECONDITION, "BACKUP_NOT_SUPPORTED") as refusal:
         admin.backup()
     assert "pg_dump" in refusal.text
-
-
-def until(holds: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -18,6 +18,7 @@ from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
 from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
+from waiting import until
 
 # What each fault of the endpoint that says whose a token is, is counted as. A document that is none is an answer all
 # the same: its reader refuses it.
@@ -90,8 +91,8 @@ def sign_ins(client: Client, simulator: Simulator, whose: str) -> Iterator[set[S
 def look_ups(client: Client, email: str, seconds: float) -> list[float]:
     """How long each took."""
     latencies = []
-    until = time.perf_counter() + seconds
-    while (begun := time.perf_counter()) < until:
+    end = time.perf_counter() + seconds
+    while (begun := time.perf_counter()) < end:
         assert client.fetch(email=email).registered
         latencies.append(time.perf_counter() - begun)
     return latencies
@@ -102,10 +103,8 @@ def p99(latencies: list[float]) -> float:
 
 
 def wait_until_well(client: Client, credential: types.Credential) -> None:
-    deadline = time.monotonic() + 5
-    while told(client, credential) != StatusCode.UNAUTHENTICATED:
-        assert time.monotonic() < deadline, "the provider is well, and nobody asks it"
-        time.sleep(0.02)
+    until(lambda: told(client, credential) == StatusCode.UNAUTHENTICATED, 5,
+          "the provider is well, and nobody asks it")
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from clients import PASSWORD, Client, assertion, conflict, fresh_email, password
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not databases.ON_POSTGRES, reason="the servers keep files")
 
@@ -119,10 +120,8 @@ def test_a_signing_key_of_one_is_published_by_the_other_before_it_signs(
         servers: tuple[Server, Server], pair: Pair) -> None:
     before = pair[1].signing_keys()
     servers[0].process.send_signal(signal.SIGUSR1)
-    deadline = time.monotonic() + 6
-    while pair[1].signing_keys() == before:
-        assert time.monotonic() < deadline, "the lead is eight seconds, and keys are read four times in it"
-        time.sleep(0.1)
+    until(lambda: pair[1].signing_keys() != before, 6,
+          "the lead is eight seconds, and keys are read four times in it")
     made = pair[0].create(fresh_email())
     assert pair[1].verify(made.id_token).active
 

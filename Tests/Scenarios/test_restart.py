@@ -11,7 +11,8 @@ import pytest
 from clients import Client, anonymous, assertion, conflict, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
-from processes import Server, Simulator, free_port
+from ports import free_port
+from processes import Server, Simulator
 
 
 def test_a_held_credential_survives_a_kill_between_conflict_and_completion(

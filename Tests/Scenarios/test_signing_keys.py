@@ -20,6 +20,7 @@ from clients import Client, fresh_email, password, session
 from keys_endpoint import AUDIENCE, DISCOVERY, ISSUER, KEYS, Verifier, address, ask, secured, trust
 from metrics import Scrape
 from processes import Server, Simulator
+from waiting import until
 
 LEAD_SECONDS = 8
 CONNECTIONS_MAX, PER_ADDRESS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 64, 16, 4_096, 5
@@ -93,10 +94,7 @@ def test_check_101_a_key_is_published_its_lead_before_it_signs_and_a_second_requ
     web = connect(server)
     made = web.create(fresh_email())
     server.signal(signal.SIGUSR1)
-    deadline = time.monotonic() + 3
-    while len(published(server)) == 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: len(published(server)) != 1, 3)
     seen = time.monotonic()
     server.signal(signal.SIGUSR1)
     while kid((made := web.refresh(made.refresh_token)).id_token) == published(server)[0]["kid"]:
@@ -303,7 +301,4 @@ def test_a_new_certificate_is_served_with_the_keys_too(
     for kind in ("key", "pem"):
         shutil.copy(folder / f"simulator.{kind}", folder / f"keys-own.{kind}")
     server.signal(signal.SIGHUP)
-    deadline = time.monotonic() + 5
-    while served() == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: served() != before, 5)
