@@ -125,9 +125,12 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
+    .target(name: "TestSupport", dependencies: ["Wire"], path: "Tests/TestSupport", swiftSettings: swift),
     .target(
-      name: "Certificates", dependencies: ["Reactor", "CLinux"], path: "Tests/Certificates", swiftSettings: swift),
-    tests("Encodings"), tests("Wire"), tests("GRPC", ["Encodings"]), tests("HTTP2"), tests("Reactor", ["CLinux"]),
+      name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
+      swiftSettings: swift),
+    tests("Encodings"), tests("Wire", ["TestSupport"]), tests("GRPC", ["Encodings"]), tests("HTTP2"),
+    tests("Reactor", ["TestSupport", "CLinux"]),
     tests("TLS", ["Certificates", "Reactor", "CLinux"]),
     tests("Client", [
       "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
@@ -135,18 +138,18 @@ let package = Package(
     tests("Identity", ["Encodings", "Store"]),
     tests("Providers", ["Fetch", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
     tests("Delivery", ["Fetch", "Reactor", "Crypto", "Encodings", "Store"]),
-    tests("Fetch", ["Reactor"]),
+    tests("Fetch", ["TestSupport", "Reactor"]),
     tests("Admission", ["Crypto", "Store"]), tests("Tokens", ["Crypto", "Encodings"]), tests("Crypto"), tests("Text"),
     tests("Import", ["Crypto", "Encodings"]),
-    tests("StoreSQLite", ["StoreConformance", "Store", "Reactor"], exporting: "fdatasync"),
+    tests("StoreSQLite", ["StoreConformance", "TestSupport", "Store", "Reactor"], exporting: "fdatasync"),
     tests("StorePostgres", [
-      "StoreConformance", "Moving", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
+      "StoreConformance", "TestSupport", "Moving", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
     ]),
-    tests("Services", ["Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
+    tests("Services", ["TestSupport", "Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
-      "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-      "Crypto", "Delivery", "Encodings", "Store", "Text", .product(name: "Logging", package: "swift-log"),
-      .product(name: "CoreMetrics", package: "swift-metrics"),
+      "TestSupport", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch",
+      "Admission", "Tokens", "Crypto", "Delivery", "Encodings", "Store", "Text",
+      .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     .target(
       name: "FuzzTargets",

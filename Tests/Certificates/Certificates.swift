@@ -5,6 +5,7 @@
 import CLinux
 import Glibc
 import Reactor
+import TestSupport
 
 /// Runs a program to its end and returns all that it said.
 @discardableResult
@@ -34,11 +35,11 @@ package func run(_ program: String, _ arguments: [String], input: String = "/dev
 package struct Certificates: Sendable {
   package static let shared = Certificates()
 
-  private let folder: String
+  private let folder: TemporaryFolder
 
   private init() {
-    let template = Array("/tmp/latchkey-tls.XXXXXX".utf8CString)
-    folder = unsafe template.withUnsafeBufferPointer { unsafe String(cString: mkdtemp(strdup($0.baseAddress!))) }
+    guard let folder = try? TemporaryFolder() else { preconditionFailure("no temporary folder") }
+    self.folder = folder
     authority("authority")
     authority("other-authority")
     leaf("server", names: "DNS:localhost,IP:127.0.0.1")
@@ -63,10 +64,10 @@ package struct Certificates: Sendable {
     write("garbage.pem", "-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
     write("empty.pem", "")
     write("hello", "hello\n")
-    atexit { run("rm", ["-rf", Certificates.shared.folder]) }
+    atexit { Certificates.shared.folder.remove() }
   }
 
-  package func path(_ name: String) -> String { folder + "/" + name }
+  package func path(_ name: String) -> String { folder.path + "/" + name }
 
   private func authority(_ name: String) { make(name, []) }
 

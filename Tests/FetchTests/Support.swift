@@ -98,16 +98,6 @@ func outcomes(
   }
 }
 
-/// False: it did not come about in time.
-func eventually(_ condition: () -> Bool) async -> Bool {
-  let deadline = ContinuousClock.now + .seconds(30)
-  while !condition() {
-    guard ContinuousClock.now < deadline else { return false }
-    try? await Task.sleep(for: .milliseconds(2))
-  }
-  return true
-}
-
 func isUnreachable(_ error: any Error) -> Bool {
   if case .unreachable = error as? FetchError { true } else { false }
 }

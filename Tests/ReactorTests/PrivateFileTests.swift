@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Reactor
 
-@Test func `a private file and its folders are for their owner alone, whatever the umask`() throws {
-  try withFolder { folder in
+@Test func `a private file and its folders are for their owner alone, whatever the umask`() async throws {
+  try await withFolder { folder in
     let before = umask(0)
     defer { umask(before) }
     let file = PrivateFile(folder + "/a/b/secret")
@@ -19,8 +20,8 @@ import Testing
   }
 }
 
-@Test func `a file that others can read is no longer believed to be a secret`() throws {
-  try withFolder { folder in
+@Test func `a file that others can read is no longer believed to be a secret`() async throws {
+  try await withFolder { folder in
     let file = PrivateFile(folder + "/secret")
     try file.write([1])
     for exposed in [0o640, 0o604, 0o620] as [mode_t] {
@@ -32,8 +33,8 @@ import Testing
   }
 }
 
-@Test func `a file is replaced as a whole, and a link in its place is not followed`() throws {
-  try withFolder { folder in
+@Test func `a file is replaced as a whole, and a link in its place is not followed`() async throws {
+  try await withFolder { folder in
     let (file, elsewhere) = (PrivateFile(folder + "/secret"), PrivateFile(folder + "/elsewhere"))
     try elsewhere.write([9])
     unsafe symlink(elsewhere.path, file.path)
@@ -43,8 +44,8 @@ import Testing
   }
 }
 
-@Test func `what cannot be written says so`() throws {
-  try withFolder { folder in
+@Test func `what cannot be written says so`() async throws {
+  try await withFolder { folder in
     try PrivateFile(folder + "/file").write([1])
     #expect(throws: SystemError.self) { try PrivateFile(folder + "/file/below").write([1]) }
   }

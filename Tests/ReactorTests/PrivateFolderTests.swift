@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Reactor
 
-@Test func `a private folder is made, held by one owner, and free again after it`() throws {
-  try withFolder { place in
+@Test func `a private folder is made, held by one owner, and free again after it`() async throws {
+  try await withFolder { place in
     var folder: PrivateFolder? = try PrivateFolder(place + "/a/b")
     #expect(mode(place + "/a/b") == 0o700)
     #expect(throws: PrivateFolder.Held(path: place + "/a/b")) { try PrivateFolder(place + "/a/b") }
@@ -16,8 +17,8 @@ import Testing
   }
 }
 
-@Test func `the files of a private folder are made, listed, renamed, synced and removed by name`() throws {
-  try withFolder { place in
+@Test func `the files of a private folder are made, listed, renamed, synced and removed by name`() async throws {
+  try await withFolder { place in
     let folder = try PrivateFolder(place)
     #expect(try folder.names() == [])
     try folder.create("b")

@@ -145,14 +145,3 @@ final class Pair: Sendable {
 }
 
 func currentThread() -> UInt { UInt(pthread_self()) }
-
-/// False: it did not come about in time.
-func eventually(_ condition: () -> Bool) async -> Bool {
-  // Far beyond what it takes: other suites may hold every thread of the pool for many seconds.
-  let deadline = monotonicMillis() + 120_000
-  while !condition() {
-    guard monotonicMillis() < deadline else { return false }
-    try? await Task.sleep(nanoseconds: 1_000_000)
-  }
-  return true
-}

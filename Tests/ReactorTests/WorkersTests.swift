@@ -1,4 +1,5 @@
 import CLinux
+import TestSupport
 import Testing
 
 @testable import Reactor

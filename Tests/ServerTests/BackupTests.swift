@@ -5,6 +5,7 @@ import Logging
 import Reactor
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Server

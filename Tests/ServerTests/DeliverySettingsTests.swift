@@ -2,6 +2,7 @@ import Crypto
 import Delivery
 import Identity
 import Store
+import TestSupport
 import Testing
 
 @testable import Server

@@ -3,6 +3,7 @@ import Fetch
 import Identity
 import Providers
 import Store
+import TestSupport
 import Testing
 
 @testable import Server

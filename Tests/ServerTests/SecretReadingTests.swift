@@ -1,5 +1,6 @@
 import Crypto
 import Providers
+import TestSupport
 import Testing
 
 @testable import Server

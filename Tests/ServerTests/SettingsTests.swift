@@ -7,6 +7,7 @@ import Logging
 import Providers
 import Store
 import TLS
+import TestSupport
 import Testing
 
 @testable import Server

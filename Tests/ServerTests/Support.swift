@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Reactor
+import TestSupport
 import Testing
 
 @testable import Server
@@ -43,14 +44,6 @@ func nested(_ path: String, _ value: String) -> String {
 
 /// The variable that overrides a setting.
 func variable(_ path: String) -> String { "LATCHKEY_" + path.uppercased().replacing(".", with: "_") }
-
-/// A folder of its own for one test, gone after it.
-func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
-  let folder = FileManager.default.temporaryDirectory.path + "/latchkey-test-\(UInt64.random(in: 0 ... .max))"
-  try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(atPath: folder) }
-  return try await body(folder)
-}
 
 func write(_ text: String, to path: String) throws {
   try Data(text.utf8).write(to: URL(filePath: path))

@@ -1,6 +1,7 @@
 import Crypto
 import Identity
 import Store
+import TestSupport
 import Testing
 
 @testable import Server

@@ -1,6 +1,7 @@
 import Admission
 import GRPC
 import Identity
+import TestSupport
 import Testing
 import Wire
 

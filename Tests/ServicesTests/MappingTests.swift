@@ -1,5 +1,6 @@
 import Identity
 import Store
+import TestSupport
 import Testing
 import Wire
 

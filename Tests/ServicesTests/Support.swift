@@ -2,6 +2,7 @@ import Admission
 import Crypto
 import Identity
 import Store
+import TestSupport
 import Testing
 import Wire
 
@@ -9,8 +10,6 @@ import Wire
 @testable import Services
 
 typealias Message = GRPC.Message
-
-func roomyArena() -> Arena { Arena(budgetBytes: 8 * 65_536) }
 
 /// A caller as the table of callers makes it.
 func caller(mayFetchByEmail: Bool = false) throws -> Caller {

@@ -2,6 +2,7 @@ import Glibc
 import Moving
 import Store
 import StoreSQLite
+import TestSupport
 
 /// A file of the embedded store in a folder of its own, gone with the test.
 final class Embedded: Sendable {
@@ -11,19 +12,10 @@ final class Embedded: Sendable {
   /// Their order by bytes is none of a language's, and not the one they are made in.
   static let accountIDs = ["b", "ä", "Z", "a", "_x", "aa", "B\u{1F}", "full"]
 
-  private let folder: String
-  var file: String { folder + "/store" }
+  private let folder: TemporaryFolder
+  var file: String { folder.path + "/store" }
 
-  init() throws {
-    var template = Array("/tmp/latchkey-move-XXXXXX".utf8CString)
-    guard let made = unsafe mkdtemp(&template) else { throw StoreError.unavailable("no temporary folder") }
-    folder = unsafe String(cString: made)
-  }
-
-  deinit {
-    for name in ["store", "store-wal", "store-shm", "store.lock"] { _ = unsafe unlink("\(folder)/\(name)") }
-    _ = unsafe rmdir(folder)
-  }
+  init() throws { folder = try TemporaryFolder() }
 
   func open() throws -> SQLiteStore { try SQLiteStore(path: file) }
 

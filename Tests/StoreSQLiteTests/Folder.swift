@@ -1,26 +1,17 @@
-import Glibc
 import Store
+import TestSupport
 
 @testable import StoreSQLite
 
-/// A folder of one test, gone with it.
+/// A folder of one test with the store's file in it, gone with the test.
 final class Folder: Sendable {
-  let path: String
+  private let folder: TemporaryFolder
+  var path: String { folder.path }
   var file: String { path + "/store" }
 
-  init() throws {
-    var template = Array("/tmp/latchkey-store-XXXXXX".utf8CString)
-    guard let made = unsafe mkdtemp(&template) else { throw StoreError.unavailable("no temporary folder") }
-    path = unsafe String(cString: made)
-  }
+  init() throws { folder = try TemporaryFolder() }
 
-  deinit { remove() }
-
-  /// For a process that will not live to see its end; open files stay usable.
-  func remove() {
-    for name in ["store", "store-wal", "store-shm", "store.lock"] { _ = unsafe unlink("\(path)/\(name)") }
-    _ = unsafe rmdir(path)
-  }
+  func remove() { folder.remove() }
 }
 
 extension Store {

@@ -1,9 +1,8 @@
+import TestSupport
+
 @testable import Wire
 
 typealias Message = WireMessage & Equatable
-
-/// Eight times the 64 KiB that a message may have.
-func roomyArena() -> Arena { Arena(budgetBytes: 8 * 65536) }
 
 extension WireDecodable {
   static func decode(_ bytes: [UInt8], arena: Arena = roomyArena()) throws(WireError) -> Self {
