@@ -1,5 +1,6 @@
 internal import GRPC
 internal import HTTP2
+internal import Reactor
 
 /// The head of a call, prepared once for all calls that share it.
 package final class CallHead: Sendable {
@@ -14,7 +15,7 @@ package final class CallHead: Sendable {
     timeoutMillis = options.timeoutMillis
     fields = PreparedHeaders(
       RequestFields.list(
-        path: path, authority: endpoint.authority, userAgent: "latchkey-client/0.1",
+        path: path, authority: endpoint.authority, userAgent: "latchkey-client/" + Build.version,
         timeoutMillis: options.timeoutMillis, metadata: options.metadata))
   }
 }
