@@ -32,12 +32,6 @@ extension Desk {
       ["\(line) It is good until \(until).", "", "Then: " + commandLine(["latchkey"] + words + common.repeated)],
       [JSONMember("outcome", .string("sent")), JSONMember("expires_at", .moment(expiresAtMillis))])
   }
-
-  func remember(code token: String, expiresAtMillis: Int64?) throws {
-    var profile = try profile()
-    profile.code = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
-    try keep(profile)
-  }
 }
 
 struct SendPhoneCode: DeskCommand {
@@ -65,7 +59,8 @@ struct SendPhoneCode: DeskCommand {
       SendPhoneCodeRequest(
         phoneNumber: number, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
-    try desk.remember(code: answer.verificationID, expiresAtMillis: answer.expiresAtMillis)
+    try desk.remember(
+      \.code, Profile.Pending(token: answer.verificationID, expiresAtMillis: answer.expiresAtMillis ?? 0))
     return desk.sent(
       "A code was sent to \(printable(number)).", answer.expiresAtMillis, then: purpose.rawValue, "--phone-code")
   }

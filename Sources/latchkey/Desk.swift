@@ -109,15 +109,9 @@ struct Desk {
     return signedIn
   }
 
-  func remember(pending token: String, expiresAtMillis: Int64?) throws {
+  func remember<Value>(_ place: WritableKeyPath<Profile, Value?>, _ value: Value?) throws {
     var profile = try profile()
-    profile.pending = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
-    try keep(profile)
-  }
-
-  func remember(flow token: String, expiresAtMillis: Int64?) throws {
-    var profile = try profile()
-    profile.flow = Profile.Pending(token: token, expiresAtMillis: expiresAtMillis ?? 0)
+    profile[keyPath: place] = value
     try keep(profile)
   }
 

@@ -91,8 +91,13 @@ extension DeskCommand {
 
 /// Shows what is reported, however the command ends.
 func show(asJSON: Bool, _ perform: () throws -> Report) throws {
+  try showEnding(asJSON: asJSON) { try perform().show(asJSON: asJSON, on: 1) }
+}
+
+/// For a command that shows by itself what it has to say before its end.
+func showEnding(asJSON: Bool, _ perform: () throws -> Void) throws {
   do {
-    try perform().show(asJSON: asJSON, on: 1)
+    try perform()
   } catch let ending as Ending {
     // A program reads one document from standard output, however the command ended.
     ending.report.show(asJSON: asJSON, on: asJSON ? 1 : 2)

@@ -73,7 +73,7 @@ struct SecondFactor: DeskCommand {
         "SecondFactorService/StartSecondFactor",
         StartSecondFactorRequest(pendingToken: waiting.token, factorID: chosen.id, binding: try desk.binding()))
       waiting.verificationID = started.verificationID
-      try desk.remember(secondFactor: waiting)
+      try desk.remember(\.secondFactor, waiting)
       return Report(["Sent: \(desk.proposal("second-factor", "--text-code-file", "-"))"], [
         JSONMember("outcome", .string("sent")), JSONMember("expires_at", .moment(started.expiresAtMillis)),
       ])
@@ -90,7 +90,7 @@ struct SecondFactor: DeskCommand {
         pendingToken: waiting.token, factorID: factorID,
         verificationID: shown.kind == "phone" ? waiting.verificationID : "", code: shown.code,
         binding: try desk.binding()))
-    try desk.remember(secondFactor: nil)
+    try desk.remember(\.secondFactor, nil)
     switch answer.outcome {
     case .session(let session):
       return try desk.opened(session, answer.alreadyLinked ? "Was linked before" : "Done", completed: true)
@@ -150,7 +150,8 @@ struct Enroll: DeskCommand {
       StartEnrollmentRequest(
         idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName))
     guard kind != .recoveryCodes else { return try finish(desk, session, started.enrollmentID, "") }
-    try desk.remember(enrollment: started.enrollmentID, expiresAtMillis: started.expiresAtMillis)
+    try desk.remember(
+      \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis ?? 0))
     var lines = ["A code was sent to it. Then:", ""]
     if kind == .totp {
       lines = [
@@ -173,7 +174,7 @@ struct Enroll: DeskCommand {
       "SecondFactorService/FinishEnrollment",
       FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: enrollmentID, code: code))
     var report = try desk.opened(answer.session, "Enrolled")
-    try desk.remember(enrollment: nil, expiresAtMillis: nil)
+    try desk.remember(\.enrollment, nil)
     if !answer.recoveryCodes.isEmpty {
       report.lines += ["", "Recovery codes, each good once, shown only now:", ""]
       report.lines += answer.recoveryCodes.map { "  " + printable($0) }
@@ -206,22 +207,11 @@ struct Withdraw: DeskCommand {
 }
 
 extension Desk {
-  func remember(secondFactor waiting: Profile.WaitingFactor?) throws {
-    var profile = try profile()
-    profile.secondFactor = waiting
-    try keep(profile)
-  }
-
-  func remember(enrollment token: String?, expiresAtMillis: Int64?) throws {
-    var profile = try profile()
-    profile.enrollment = token.map { Profile.Pending(token: $0, expiresAtMillis: expiresAtMillis ?? 0) }
-    try keep(profile)
-  }
-
   /// The call is held by the service until the factor was shown; its handle is remembered here.
   func secondFactor(_ required: SecondFactorRequired) throws -> Ending {
     try remember(
-      secondFactor: Profile.WaitingFactor(
+      \.secondFactor,
+      Profile.WaitingFactor(
         token: required.pendingToken, expiresAtMillis: required.expiresAtMillis ?? 0,
         factors: required.hints.map { Profile.WaitingFactor.Factor(id: $0.factorID, kind: $0.kind) }))
     var lines = ["A second factor is wanted. Nothing was changed yet; show one:", ""]

@@ -44,7 +44,7 @@ struct Watch: ParsableCommand {
   }
 
   func run() throws {
-    do {
+    try showEnding(asJSON: common.json) {
       var left = count
       let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
       try Desk(common).stream("EventService/Watch", request, answering: WatchEventsResponse.self) { answer in
@@ -53,9 +53,6 @@ struct Watch: ParsableCommand {
         left = left.map { $0 - 1 }
         return left != 0
       }
-    } catch let ending as Ending {
-      ending.report.show(asJSON: common.json, on: common.json ? 1 : 2)
-      throw ExitCode(ending.code.rawValue)
     }
   }
 
