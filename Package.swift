@@ -125,7 +125,7 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    .target(name: "TestSupport", dependencies: ["Wire"], path: "Tests/TestSupport", swiftSettings: swift),
+    .target(name: "TestSupport", dependencies: ["Wire", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
     .target(
       name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
       swiftSettings: swift),
@@ -135,7 +135,7 @@ let package = Package(
     tests("Client", [
       "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
     ]),
-    tests("Identity", ["Encodings", "Store"]),
+    tests("Identity", ["TestSupport", "Encodings", "Store"]),
     tests("Providers", ["Fetch", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
     tests("Delivery", ["Fetch", "Reactor", "Crypto", "Encodings", "Store"]),
     tests("Fetch", ["TestSupport", "Reactor"]),

@@ -21,10 +21,3 @@ package enum StoreCopyError: Error, Hashable, Sendable {
   /// The text is for the log, never for a client.
   case failed(String)
 }
-
-extension Store {
-  /// Of a store that is none of the backends: of those one makes copies, and the other names the tools that do.
-  package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
-    throw StoreCopyError.unsupported("This kind of store is backed up by its own tools.")
-  }
-}

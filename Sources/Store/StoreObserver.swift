@@ -24,12 +24,3 @@ package protocol StoreObserver: Sendable {
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
   func holds(waitingDeliveries: Int)
 }
-
-extension StoreObserver {
-  /// For who looks at a backend that is in the same process.
-  package func lostDatabase(_ why: String) {}
-  package func foundDatabase() {}
-  package func leftUnswept(_ what: String, _ why: String) {}
-  package func heldUpEvents(_ why: String) {}
-  package func freedEvents() {}
-}

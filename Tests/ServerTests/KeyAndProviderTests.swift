@@ -5,13 +5,14 @@ import Logging
 import Providers
 import Store
 import Synchronization
+import TestSupport
 import Testing
 import Tokens
 
 @testable import Server
 
 /// A store of signing keys and of nothing else.
-private final class KeyStore: Store {
+private final class KeyStore: UncopiedStore {
   private let keys = Mutex<[SigningKeyRecord]>([])
   let isDown = Atomic<Bool>(false)
   /// Another server's first key, which is there by the time that ours is to be written.

@@ -5,6 +5,7 @@ import Logging
 import Reactor
 import Store
 import Synchronization
+import TestSupport
 import Testing
 import Text
 
@@ -182,7 +183,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
 }
 
 /// Finds the same key whatever is asked.
-private struct KeyStore: Store {
+private struct KeyStore: UncopiedStore {
   let importKey: ImportKeyRecord?
   let answersNow: Bool
 

@@ -1,9 +1,10 @@
 import Crypto
 import Identity
 import Store
+import TestSupport
 
 /// Finds the same facts whatever is asked, and commits whatever it is given.
-struct FixedStore: Store {
+struct FixedStore: UncopiedStore {
   let facts: Facts
   /// False: like a store behind a network.
   let answersNow: Bool

@@ -1,5 +1,6 @@
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StorePostgres
@@ -178,24 +179,15 @@ import Testing
   }
 }
 
-private final class FullNotes: StoreObserver {
+private final class FullNotes: PartialObserver {
   let full = Atomic<Int>(0)
 
-  func committed(changes: Int, took: Duration) {}
-  func lostCommit() {}
-  func settled(_ result: Result<Outcome, StoreError>) {}
   func refusedByFullQueue() { full.add(1, ordering: .relaxed) }
-  func holds(pendingRows: Int) {}
-  func holds(waitingDeliveries: Int) {}
 }
 
-private final class CountNotes: StoreObserver {
+private final class CountNotes: PartialObserver {
   let counts = Mutex<[String]>([])
 
-  func committed(changes: Int, took: Duration) {}
-  func lostCommit() {}
-  func settled(_ result: Result<Outcome, StoreError>) {}
-  func refusedByFullQueue() {}
   func holds(pendingRows count: Int) { counts.withLock { $0.append("pending \(count)") } }
   func holds(waitingDeliveries count: Int) { counts.withLock { $0.append("waiting \(count)") } }
 }

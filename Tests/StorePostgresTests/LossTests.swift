@@ -1,5 +1,6 @@
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StorePostgres
@@ -144,16 +145,11 @@ extension Place {
   }
 }
 
-private final class LossNotes: StoreObserver {
+private final class LossNotes: PartialObserver {
   let lost = Atomic<Int>(0)
   let reach = Mutex<[Bool]>([])
 
-  func committed(changes: Int, took: Duration) {}
   func lostCommit() { lost.add(1, ordering: .relaxed) }
-  func settled(_ result: Result<Outcome, StoreError>) {}
-  func refusedByFullQueue() {}
-  func holds(pendingRows: Int) {}
-  func holds(waitingDeliveries: Int) {}
   func lostDatabase(_ why: String) { reach.withLock { $0.append(false) } }
   func foundDatabase() { reach.withLock { $0.append(true) } }
 }

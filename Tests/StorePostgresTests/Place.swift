@@ -90,6 +90,9 @@ final class Replicas: Store {
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
     try await next.sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore)
   }
+  func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
+    try await next.copy(to: path, while: isWanted)
+  }
   func close() async { for store in stores { await store.close() } }
 }
 

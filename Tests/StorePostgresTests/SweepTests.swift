@@ -1,6 +1,7 @@
 import Store
 import StoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StorePostgres
@@ -88,17 +89,11 @@ import Testing
   }
 }
 
-private final class SweepNotes: StoreObserver {
+private final class SweepNotes: PartialObserver {
   let unswept = Mutex<[(what: String, why: String)]>([])
   /// Why they are held up; empty: they are told of again.
   let events = Mutex<[String]>([])
 
-  func committed(changes: Int, took: Duration) {}
-  func lostCommit() {}
-  func settled(_ result: Result<Outcome, StoreError>) {}
-  func refusedByFullQueue() {}
-  func holds(pendingRows: Int) {}
-  func holds(waitingDeliveries: Int) {}
   func leftUnswept(_ what: String, _ why: String) { unswept.withLock { $0.append((what, why)) } }
   func heldUpEvents(_ why: String) { events.withLock { $0.append(why) } }
   func freedEvents() { events.withLock { $0.append("") } }

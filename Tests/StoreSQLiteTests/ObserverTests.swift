@@ -1,11 +1,12 @@
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoreSQLite
 
 /// What a store told, in its order.
-private final class Notes: StoreObserver {
+private final class Notes: PartialObserver {
   enum Note: Equatable {
     case committed(Int)
     case lost

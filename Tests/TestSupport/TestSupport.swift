@@ -1,7 +1,7 @@
 // TestSupport: what the tests of several modules need.
 //
-// Owns: folders that go with their test, waiting for what comes about by itself, and memory for messages. Does not own
-// what belongs to the tests of one module: that stands in their Support.swift.
+// Owns: folders that go with their test, waiting for what comes about by itself, memory for messages, and what fakes of
+// a store leave out. Does not own what belongs to the tests of one module: that stands in their Support.swift.
 
 package import Wire
 

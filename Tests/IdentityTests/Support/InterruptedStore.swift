@@ -1,11 +1,12 @@
 import Identity
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 /// A store in which something else happens right before the first commit, or before each: the race that a guard is
 /// there for.
-final class InterruptedStore: Store {
+final class InterruptedStore: UncopiedStore {
   private let store: MemoryStore
   private let everyTime: Bool
   private let interruption: Mutex<(@Sendable (MemoryStore) -> Void)?>

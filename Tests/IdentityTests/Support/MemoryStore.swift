@@ -1,10 +1,11 @@
 import Identity
 import Store
 import Synchronization
+import TestSupport
 
 /// A store in memory that keeps every promise of `Store`: unique keys, versions, all or nothing, fates. It answers
 /// `now` like a store of one process, or never, like one behind a network.
-final class MemoryStore: Store {
+final class MemoryStore: UncopiedStore {
   private let tables = Mutex(Tables())
   private let answersNow: Bool
   private let meetsRaces: Bool

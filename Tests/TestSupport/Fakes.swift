@@ -1,0 +1,27 @@
+package import Store
+
+/// A store that only tests know, which makes no copies.
+package protocol UncopiedStore: Store {}
+
+extension UncopiedStore {
+  package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
+    throw StoreCopyError.unsupported("This store is a test's.")
+  }
+}
+
+/// An observer that looks at some of what a store tells, and lets the rest go by.
+package protocol PartialObserver: StoreObserver {}
+
+extension PartialObserver {
+  package func committed(changes: Int, took: Duration) {}
+  package func lostCommit() {}
+  package func settled(_ result: Result<Outcome, StoreError>) {}
+  package func refusedByFullQueue() {}
+  package func lostDatabase(_ why: String) {}
+  package func foundDatabase() {}
+  package func leftUnswept(_ what: String, _ why: String) {}
+  package func heldUpEvents(_ why: String) {}
+  package func freedEvents() {}
+  package func holds(pendingRows: Int) {}
+  package func holds(waitingDeliveries: Int) {}
+}
