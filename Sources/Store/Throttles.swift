@@ -23,7 +23,8 @@ package enum ThrottleKind: String, Sendable, CaseIterable {
   case sendsPerCaller = "sends_per_caller"
   /// Each makes a session, and raises the version of the account: whoever holds a stolen session must not keep the
   /// account changing for as long as its person tries to sign in or to reset the password. What a person drives such a
-  /// thief out by is neither counted nor refused: a new password, Unlink and the end of sessions.
+  /// thief out by is neither counted nor refused: a new password, Unlink and the end of sessions. Nor is what a second
+  /// factor was shown for, or a mailed link or code completes, since those are counted themselves.
   case changesPerAccount = "changes_per_account"
 }
 

@@ -110,7 +110,8 @@ def test_check_106_a_phone_code_is_good_once_for_five_tries_and_until_the_next(
         client.sign_in(latter)
 
 
-def test_check_106_parallel_guesses_are_no_more_than_five(mailing: Server, client: Client) -> None:
+def test_check_106_after_five_wrong_guesses_in_parallel_the_right_one_is_too_late(
+        mailing: Server, client: Client) -> None:
     code = by_phone(mailing, client, fresh_number())
     with ThreadPoolExecutor(20) as pool:
         first = Counter(pool.map(lambda offset: outcome(client, off_by(code, offset)), range(1, 21)))

@@ -53,7 +53,7 @@ package struct CreateCustomToken: Sendable {
       customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt.wholeSeconds)
     let note = AuditNote(
       .customTokenCreated, accountID: request.accountID, details: ["expires_at_millis": "\(grant.expiresAt.millis)"])
-    _ = try await environment.commit(Change([environment.audit(note, call: call, now: now)]), call.fate)
-    return grant
+    let commit = Change([environment.audit(note, call: call, now: now)])
+    return try await environment.decideAndCommit(Query(), Facts(), call: call) { _, _ in .commit(commit, grant) }
   }
 }

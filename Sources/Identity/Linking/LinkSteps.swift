@@ -37,7 +37,7 @@ extension Link {
     case .refuse(let failure):
       let counts = failure.reason == .emailAlreadyInUse ? verified.admitted?.count(at: now) ?? [] : []
       return refuse(failure, row, verified, counting: counts)
-    case .alreadyLinked: return alreadyLinked(verified, caller, call, now)
+    case .alreadyLinked: return alreadyLinked(verified, caller, row, call, now)
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)
     case .secondFactorRequired: return secondFactor(verified, caller, row, call, now)
@@ -58,17 +58,17 @@ extension Link {
   /// L1 writes nothing of what it was asked for. A token for single use was used all the same: whoever else gets hold
   /// of it would sign in with it until it expires (check 46).
   private func alreadyLinked(
-    _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+    _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     guard let passed = verified.passed else {
       let step = environment.repeating(caller, now: now).map { Result.alreadyLinked($0.0, $0.1) }
       guard verified.singleUse != nil else { return step }
-      return spending(verified, beside: step, caller, call, now)
+      return spending(verified, beside: step, caller, row, call, now)
     }
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.guardSession(id: caller.session.id, at: now)]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
-    writes += verified.spentToken
+    writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes.append(.insertSession(opened.record))
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
     return .commit(Change(writes), .passedAlreadyLinked(opened, caller.state))
@@ -76,9 +76,12 @@ extension Link {
 
   /// Without its record a repeat under the call's key would find the token spent.
   private func spending(
-    _ verified: VerifiedLink, beside step: Step<Result>, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+    _ verified: VerifiedLink, beside step: Step<Result>, _ caller: CallerSession, _ row: PendingRecord?,
+    _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
-    let writes = verified.spentToken + rememberAlreadyLinked(caller, sessionID: caller.session.id, call, now)
+    let sessionID = caller.session.id
+    let writes = spent(verified, row, caller, sessionID: sessionID, now)
+      + rememberAlreadyLinked(caller, sessionID: sessionID, call, now)
     switch step {
     case .refuse: return step
     case .commit(let change, let result): return .commit(Change(change.writes + writes), result)
@@ -89,6 +92,16 @@ extension Link {
       ]
       return .commit(Change(guards + writes), result)
     }
+  }
+
+  /// The row that held the token is completed with it: a repeat is answered from the row, as that of any completion.
+  private func spent(
+    _ verified: VerifiedLink, _ row: PendingRecord?, _ caller: CallerSession, sessionID: String, _ now: Timestamp
+  ) -> [Write] {
+    guard let row, verified.singleUse != nil else { return verified.spentToken }
+    let completion = Write.completePending(
+      row.digest, version: row.version, at: now, accountID: caller.state.account.id, sessionID: sessionID)
+    return verified.spentToken + [completion]
   }
 
   private func rememberAlreadyLinked(

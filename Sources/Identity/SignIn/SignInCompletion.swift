@@ -14,8 +14,11 @@ extension SignIn {
       throttle?.look(into: &query)
     }
     var facts = try await environment.first(query)
-    // A redirect is good once: it is not spent on a row that cannot be completed.
+    // A redirect is good once: it is not spent on a row that cannot be completed, or not yet.
     _ = try environment.openPending(facts.pending, purpose: .link, call: call, now: environment.clock.now())
+    if case .authorizationResponse = request.credential, let row = facts.pending {
+      try await requireChangeable(row.accountID, call)
+    }
     let verified = try await verify(request.credential, call)
     for _ in 0..<environment.policy.decisionsMax {
       _ = try throttle?.admit(facts, now: environment.clock.now())
@@ -89,14 +92,21 @@ extension SignIn {
       query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
       query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
       attempt.userInfo = UserInfo(held.assertion)
-      changes = environment.throttle(.changes, of: row.accountID, call: call)
+      // Codes have a count of their own, and a mailed link may be the owner's, who takes the account back by it.
+      if attempt.code == nil { changes = environment.throttle(.changes, of: row.accountID, call: call) }
       changes?.look(into: &query)
     }
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
-      attempt.change = try changes?.admit(facts, now: now)
-      return try complete(way, attempt, query, facts, now)
+      try complete(way, attempt, query, facts, counting: changes, now)
     }
     return try await answer(settled, attempt)
+  }
+
+  private func requireChangeable(_ accountID: String, _ call: CallFacts) async throws {
+    let changes = environment.throttle(.changes, of: accountID, call: call)
+    var query = Query()
+    changes.look(into: &query)
+    _ = try changes.admit(try await environment.load(query), now: environment.clock.now())
   }
 
   private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
@@ -111,7 +121,8 @@ extension SignIn {
   }
 
   private func complete(
-    _ way: ProvedWayIn, _ attempt: Attempt, _ asked: Query, _ facts: Facts, _ now: Timestamp
+    _ way: ProvedWayIn, _ attempt: Attempt, _ asked: Query, _ facts: Facts, counting changes: Throttle?,
+    _ now: Timestamp
   ) throws -> Step<Result> {
     let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
     var attempt = attempt
@@ -130,6 +141,8 @@ extension SignIn {
     case .held(let row, let held):
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }
+      // Only once the credential was right: what is wrong is counted, whether or not the account may be changed.
+      if case .open = decided { attempt.change = try changes?.admit(facts, now: now) }
       return step(decided, attempt, now)
     }
   }

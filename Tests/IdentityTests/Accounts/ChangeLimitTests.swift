@@ -5,7 +5,7 @@ import Testing
 
 /// How often an account is changed by whoever holds a session of it.
 struct `Changes of one account` {
-  let world = World { $0.throttles[.changesPerAccount].countMax = 2 }
+  let world = World.sending { $0.throttles[.changesPerAccount].countMax = 2 }
 
   /// An account whose changes of this time are used up, and a session of it.
   private func usedUp() async throws -> SessionGrant {
@@ -57,6 +57,33 @@ struct `Changes of one account` {
     }
     let session = try world.session(of: "account-y")
     try await refusedChange { try await world.update(session, name: "c") }
+  }
+
+  @Test func `hide no wrong password of a completion, which is counted as ever`() async throws {
+    _ = try await usedUp()
+    let handle = world.hold(corp(), for: "account-y")
+    let wrong = Credential.password(email: ada, password: "wrong")
+    let counted = world.store.contents.throttles.count
+    await refused(.invalidLoginCredentials) { try await world.signIn(wrong, pendingToken: handle) }
+    #expect(try world.row(handle)?.attemptsLeft == 4)
+    #expect(world.store.contents.throttles.count > counted)
+  }
+
+  @Test func `cost no redirect that was to complete one`() async throws {
+    _ = try await usedUp()
+    let handle = world.hold(corp(), for: "account-y")
+    let redirect = world.redirect(try await world.start(), google())
+    try await refusedChange { try await world.signIn(redirect, pendingToken: handle) }
+    #expect(world.providers.redeemed.isEmpty)
+  }
+
+  @Test func `keep no owner of an address from what a stranger made of it`() async throws {
+    world.store.insert(account(.unproved(ada), password: true))
+    let stranger = try world.session(of: "account-y")
+    for name in ["a", "b"] { _ = try await world.update(stranger, name: name) }
+    let exists = try await world.signIn(corp()).exists
+    let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    #expect(grant.revokedProviderIDs == ["password"])
   }
 
   @Test func `are enrolled factors too`() async throws {

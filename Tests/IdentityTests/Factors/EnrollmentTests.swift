@@ -33,7 +33,6 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.deliveries.map(\.kind) == ["factor_enrolled"])
   }
 
-  /// Of the secret as the person's program has it.
   @Test func `check 92: who has shown a factor is signed in for as long as that allows, from then on`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)

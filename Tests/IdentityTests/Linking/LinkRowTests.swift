@@ -71,6 +71,22 @@ struct `Link, the rows` {
     #expect(world.store.contents.idempotency.count == 1 && world.store.contents.spent.count == 1)
   }
 
+  @Test func `L1 by a handle completes its row with the token that it held, and is answered again from it`()
+    async throws
+  {
+    world.store.insert(account(.proved(ada), password: true))
+    let token = Credential.providerToken(
+      world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
+    let handle = try await world.signIn(token).exists.handle
+    let session = try world.session(of: "account-y")
+    _ = try await world.link(google(), session)
+    for _ in 0..<2 {
+      #expect(try await world.link(.pendingToken(handle), session).grant.sessionID == session.sessionID)
+      #expect(try world.row(handle)?.completedSessionID == session.sessionID)
+    }
+    await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
+  }
+
   @Test func `L2 an identity of another account is held for that one and both stay as they are`() async throws {
     world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
     world.store.insert(account(.proved(ada), password: true))
