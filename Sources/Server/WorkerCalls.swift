@@ -81,8 +81,8 @@ extension Worker {
   /// The call ends without an answer, because its client has gone.
   func leave(_ call: ServerCall, _ code: Status.Code, on connection: Connection) {
     if call.isWorthALine {
-      let isFoundInVain = code == .ok && call.method.isLookUp
-      if !isFoundInVain { log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true) }
+      let isQuiet = code == .ok && call.method.isLookUp
+      if !isQuiet { log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true) }
       metrics.clientGone()
     }
     connection.settle(call, code)

@@ -122,7 +122,7 @@ package enum Write: Hashable, Sendable {
 
 /// The most pending rows that may be held at once.
 package struct PendingLimits: Hashable, Sendable {
-  /// Of strangers' rows (`PendingRecord.isStrangers`), and as many again of the others.
+  /// Of strangers' rows (`CountScope.stranger`), and as many again of the others.
   package var perAccountMax: Int
   package var perCallerMax: Int
   package var totalMax: Int

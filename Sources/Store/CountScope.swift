@@ -13,13 +13,14 @@ package enum CountScope: String, Sendable {
 }
 
 extension PendingRecord {
-  /// Whoever brought it merely says to have the address of the account found; for every other row its bearer proved the
-  /// address, or a way in. The two are counted apart, so that no stranger can fill the places of the account's person.
-  package var isStrangers: Bool { CountScope.ofAccount(purpose, tier) == .stranger }
+  /// Where it is counted among its account's.
+  package var accountScope: CountScope { .ofAccount(purpose, tier) }
 }
 
 extension CountScope {
-  /// Where a pending row is counted among its account's. nil: none that this version knows.
+  /// Whoever brought a stranger's row merely says to have the address of the account found; for every other row its
+  /// bearer proved the address, or a way in. The two are counted apart, so that no stranger can fill the places of the
+  /// account's person. nil: a purpose or tier that this version does not know.
   package static func ofAccount(_ purpose: PendingPurpose?, _ tier: TrustTier?) -> CountScope {
     purpose == .link && tier == .unverified ? .stranger : .account
   }

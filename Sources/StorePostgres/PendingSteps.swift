@@ -29,7 +29,7 @@ extension Script {
 
   private func insert(_ pending: PendingRecord, within limits: PendingLimits) {
     if !pending.accountID.isEmpty {
-      let scope = CountScope.ofAccount(pending.purpose, pending.tier)
+      let scope = pending.accountScope
       hold(scope, pending.accountID, atMost: limits.perAccountMax, else: .limited(.account))
     }
     hold(.caller, pending.caller.text, atMost: limits.perCallerMax, else: .limited(.caller))

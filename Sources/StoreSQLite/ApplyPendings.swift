@@ -5,9 +5,7 @@ import Store
 extension Writer {
   /// The scope whose maximum is reached, or nil once the row is written and counted.
   func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> LimitedScope? {
-    if !pending.accountID.isEmpty,
-      try !hold(.ofAccount(pending.purpose, pending.tier), pending.accountID, atMost: limits.perAccountMax)
-    {
+    if !pending.accountID.isEmpty, try !hold(pending.accountScope, pending.accountID, atMost: limits.perAccountMax) {
       return .account
     }
     if try !hold(.caller, pending.caller.text, atMost: limits.perCallerMax) { return .caller }

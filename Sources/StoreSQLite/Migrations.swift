@@ -328,7 +328,7 @@ enum Migrations {
     ALTER TABLE sessions ADD COLUMN began_with TEXT;
     """
 
-  /// Rows of an account are counted as 'stranger' or 'account' (`PendingRecord.isStrangers`), with its id.
+  /// Rows of an account are counted as 'stranger' or 'account' (`CountScope.ofAccount`), with its id.
   private static let strangers = """
     DELETE FROM pending_counts WHERE scope = 'account';
     INSERT INTO pending_counts (scope, name, held)

@@ -59,8 +59,7 @@ struct SendPhoneCode: DeskCommand {
       SendPhoneCodeRequest(
         phoneNumber: number, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
-    try desk.remember(
-      \.code, Profile.Pending(token: answer.verificationID, expiresAtMillis: answer.expiresAtMillis ?? 0))
+    try desk.remember(\.code, Profile.Pending(token: answer.verificationID, expiresAtMillis: answer.expiresAtMillis))
     return desk.sent(
       "A code was sent to \(printable(number)).", answer.expiresAtMillis, then: purpose.rawValue, "--phone-code")
   }

@@ -53,7 +53,7 @@ struct Start: DeskCommand {
           parameters.map { (String($0[0]), String($0[1])) }, uniquingKeysWith: { $1 }),
         loginHint: loginHint, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, binding: try desk.binding()))
-    try desk.remember(\.flow, Profile.Pending(token: answer.flowID, expiresAtMillis: answer.expiresAtMillis ?? 0))
+    try desk.remember(\.flow, Profile.Pending(token: answer.flowID, expiresAtMillis: answer.expiresAtMillis))
     let until = answer.expiresAtMillis.map(rfc3339) ?? "the service forgets it"
     return Report(
       [

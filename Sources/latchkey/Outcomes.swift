@@ -47,8 +47,7 @@ extension Desk {
       JSONMember("pending_expires_at", .moment(exists.pendingExpiresAtMillis)),
       JSONMember("reason", .string(exists.reason)), JSONMember("can_claim_address", .bool(exists.canClaimAddress)),
     ]
-    try remember(
-      \.pending, Profile.Pending(token: exists.pendingToken, expiresAtMillis: exists.pendingExpiresAtMillis ?? 0))
+    try remember(\.pending, Profile.Pending(token: exists.pendingToken, expiresAtMillis: exists.pendingExpiresAtMillis))
     if exists.reason == "SUBJECT_CHANGED" {
       lines.append("The account is linked to another person of this provider. Unlink that one first.")
     }
@@ -84,8 +83,7 @@ extension Desk {
   }
 
   func credentialInUse(_ inUse: CredentialInUse) throws -> Ending {
-    try remember(
-      \.pending, Profile.Pending(token: inUse.pendingToken, expiresAtMillis: inUse.pendingExpiresAtMillis ?? 0))
+    try remember(\.pending, Profile.Pending(token: inUse.pendingToken, expiresAtMillis: inUse.pendingExpiresAtMillis))
     let lines = [
       "This belongs to another account. Neither account was changed.",
       "To sign in to that account with what you presented:", "", "  " + proposal("sign-in", "--pending"), "",

@@ -151,7 +151,7 @@ struct Enroll: DeskCommand {
         idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName))
     guard kind != .recoveryCodes else { return try finish(desk, session, started.enrollmentID, "") }
     try desk.remember(
-      \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis ?? 0))
+      \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis))
     var lines = ["A code was sent to it. Then:", ""]
     if kind == .totp {
       lines = [

@@ -44,6 +44,11 @@ struct Profile: Equatable {
   struct Pending: Equatable {
     var token: String
     var expiresAtMillis: Int64
+
+    init(token: String, expiresAtMillis: Int64?) {
+      self.token = token
+      self.expiresAtMillis = expiresAtMillis ?? 0
+    }
   }
 
   init(server: String) {

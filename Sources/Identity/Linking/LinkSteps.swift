@@ -61,40 +61,23 @@ extension Link {
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     guard let passed = verified.passed else {
-      let step = environment.repeating(caller, now: now).map { Result.alreadyLinked($0.0, $0.1) }
-      guard verified.singleUse != nil else { return step }
-      return spending(verified, beside: step, caller, row, call, now)
+      let sessionID = caller.session.id
+      var writes = spent(verified, row, caller, sessionID: sessionID, now)
+      // Without its record a repeat under the call's key would find the token spent.
+      if !writes.isEmpty { writes += rememberAlreadyLinked(caller, sessionID: sessionID, call, now) }
+      return environment.repeating(caller, writing: writes, now: now).map { Result.alreadyLinked($0.0, $0.1) }
     }
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.guardSession(id: caller.session.id, at: now)]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
-    writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes.append(.insertSession(opened.record))
+    writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
     return .commit(Change(writes), .passedAlreadyLinked(opened, caller.state))
   }
 
-  /// Without its record a repeat under the call's key would find the token spent.
-  private func spending(
-    _ verified: VerifiedLink, beside step: Step<Result>, _ caller: CallerSession, _ row: PendingRecord?,
-    _ call: CallFacts, _ now: Timestamp
-  ) -> Step<Result> {
-    let sessionID = caller.session.id
-    let writes = spent(verified, row, caller, sessionID: sessionID, now)
-      + rememberAlreadyLinked(caller, sessionID: sessionID, call, now)
-    switch step {
-    case .refuse: return step
-    case .commit(let change, let result): return .commit(Change(change.writes + writes), result)
-    case .answer(let result):
-      let account = caller.state.account
-      let guards: [Write] = [
-        .confirmAccount(id: account.id, version: account.version), .guardSession(id: caller.session.id, at: now),
-      ]
-      return .commit(Change(guards + writes), result)
-    }
-  }
-
-  /// The row that held the token is completed with it: a repeat is answered from the row, as that of any completion.
+  /// The token, and the row that held it: a repeat is answered from the row, as that of any completion. Empty where the
+  /// token is good more than once.
   private func spent(
     _ verified: VerifiedLink, _ row: PendingRecord?, _ caller: CallerSession, sessionID: String, _ now: Timestamp
   ) -> [Write] {

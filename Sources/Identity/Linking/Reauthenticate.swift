@@ -151,7 +151,8 @@ extension Reauthenticate {
       !environment.isRecent(authenticatedAt)
     else { return verified }
     throw Failure(
-      .requiresRecentLogin, field: "credential.provider_token", hint: "The token tells of a login of long ago.",
+      .requiresRecentLogin, field: "credential.provider_token",
+      hint: "The token tells of a login of long ago: have the provider ask the person again.",
       metadata: newLogin(of: state))
   }
 

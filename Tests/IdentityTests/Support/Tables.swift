@@ -291,7 +291,7 @@ extension Tables {
       }
       if !record.accountID.isEmpty,
         pendings.values.count(where: {
-          $0.accountID == record.accountID && $0.isStrangers == record.isStrangers && $0.completedAt == nil
+          $0.accountID == record.accountID && $0.accountScope == record.accountScope && $0.completedAt == nil
         }) >= limits.perAccountMax
       {
         return .limited(.account)
