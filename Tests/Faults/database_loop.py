@@ -228,12 +228,9 @@ class DatabaseLoop:
             time.sleep(self.chance.uniform(*HUNG_SECONDS))
 
     def fill(self, database: Database) -> None:
-        """PostgreSQL stops where it cannot write its log, and must be started again."""
         with database.full():
             time.sleep(FULL_SECONDS)
-        assert database.process is not None
-        if database.process.poll() is not None:
-            database.launch()
+        database.serve_again()
 
     def trouble(self, proxy: Proxy) -> None:
         """Connections that there are break down, and new ones are bad, in one way a time."""

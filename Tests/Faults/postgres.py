@@ -172,12 +172,24 @@ class Database:
         """Starts it and waits until it takes connections."""
         with self.log.open("ab") as log:
             self.process = start(BINARIES / "postgres", "-D", self.data, stdout=log, stderr=log)
+        if not self.takes_connections():
+            raise RuntimeError(f"PostgreSQL does not start: {self.log.read_text()[-2000:]}")
+
+    def takes_connections(self) -> bool:
+        """Waits for that, or for its end."""
+        assert self.process is not None
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(psycopg.OperationalError), self.connect():
-                return
+                return True
             time.sleep(0.05)
-        raise RuntimeError(f"PostgreSQL does not start: {self.log.read_text()[-2000:]}")
+        return False
+
+    def serve_again(self) -> None:
+        """After a full disk: it stops where it cannot write its log. It may only be about to stop when there is room
+        again, because its recovery had none."""
+        if not self.takes_connections():
+            self.launch()
 
     def processes(self) -> list[int]:
         assert self.process is not None

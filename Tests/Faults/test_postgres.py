@@ -114,9 +114,7 @@ def test_a_full_disk_refuses_writes_until_there_is_room() -> None:
             with database.full(), pytest.raises(psycopg.Error):
                 for _ in range(10_000):
                     rows.execute("INSERT INTO filled VALUES (repeat('x', 4000))")
-        assert database.process is not None
-        if database.process.poll() is not None:
-            database.launch()
+        database.serve_again()
         with psycopg.connect(database.conninfo, autocommit=True) as rows:
             rows.execute("INSERT INTO filled VALUES ('there is room')")
 
