@@ -18,6 +18,7 @@ from latchkey.v1 import types_pb2 as types
 from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
 from processes import Server, Simulator
 from races import CALLERS, Track
+from verification import by_mail
 
 DEAD = (StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED", "INVALID_REFRESH_TOKEN")
 
@@ -145,6 +146,38 @@ def test_a_guest_is_merged_into_the_account_whatever_its_age(
     known = session(client.sign_in(assertion(simulator, "oidc.corp")))
     merged = client.merge(known, guest)
     assert merged.closed_account_id == guest.account.account_id and not merged.moved_provider_ids
+
+
+@pytest.mark.parametrize(("prove", "field"), [
+    (lambda _server, _client, email: password(email), "credential.password.email"),
+    (by_mail, "credential")], ids=["password", "mailed link"])
+def test_a_guest_who_links_a_known_address_signs_in_by_that_very_proof_and_merges_the_guest(
+        mailing: Server, connect: Callable[..., Client],
+        prove: Callable[[Server, Client, str], types.Credential], field: str) -> None:
+    """The upgrade of a guest who turns out to have an account: the refused credential is all that the person typed or
+    followed, so it has to be good once more."""
+    client, judge = connect(mailing), connect(mailing, key="admin")
+    email = fresh_email()
+    known = session(client.sign_in(by_mail(mailing, client, email)))
+    known_id = session(client.link(known.id_token, password(email))).account.account_id
+    guest = session(client.sign_in(anonymous()))
+
+    proof = prove(mailing, client, email)
+    with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE", field=field) as refused:
+        client.link(guest.id_token, proof)
+    assert known_id not in refused.everything
+    assert client.get(guest.id_token).anonymous, "a refused link leaves the guest as it was"
+    there = session(client.sign_in(proof))
+    assert there.account.account_id == known_id and not there.is_new_account
+
+    merged = client.merge(there, guest)
+    assert merged.closed_account_id == guest.account.account_id and not merged.moved_provider_ids
+    assert merged.session.account.account_id == known_id
+    assert provider_ids(merged.session.account) == {"password", "emailLink"}
+    assert client.verify(guest.id_token).inactive_reason == "TOKEN_REVOKED"
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND") as closed:
+        judge.lookup(account_id=guest.account.account_id)
+    assert closed.metadata == {"merged_into": known_id}
 
 
 def test_a_closed_id_names_its_survivor_to_administrators_only_and_never_comes_back(
