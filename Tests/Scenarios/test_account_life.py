@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from clients import PASSWORD, Client, anonymous, assertion, fresh_email, password, provider_ids, session
+from clients import PASSWORD, Client, anonymous, assertion, custom, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
@@ -74,6 +74,21 @@ def test_an_account_without_a_password_gets_one_for_its_address(web: Client, sim
     nameless = session(web.sign_in(assertion(simulator, "oidc.corp")))
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="new_password"):
         web.update(nameless.id_token, new_password=PASSWORD)
+
+
+def test_an_account_of_a_custom_token_gets_an_address_and_then_a_password(web: Client, admin: Client) -> None:
+    account_id, email = f"customer-{fresh_email()}", fresh_email()
+    made = session(web.sign_in(custom(admin.custom_token(account_id))))
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="new_password"):
+        web.update(made.id_token, new_password=PASSWORD)
+    named = web.update(made.id_token, "email", account=types.Account(email=email))
+    assert (named.account.email, named.account.email_verified) == (email, False)
+    assert not provider_ids(named.account), "an address alone is no way in"
+    # The new address has ended the session that asked for it; the one that was answered goes on.
+    assert web.verify(made.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert provider_ids(web.update(named.id_token, new_password=PASSWORD).account) == {"password"}
+    signed = session(web.sign_in(password(email)))
+    assert signed.account.account_id == account_id and not signed.is_new_account
 
 
 def test_a_weak_password_is_refused_and_the_old_one_stays(web: Client) -> None:

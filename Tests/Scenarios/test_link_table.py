@@ -112,6 +112,18 @@ def test_L8_a_password_belongs_to_the_accounts_own_address(web: Client, simulato
         web.link(linked.id_token, password(email, "another good password"))
 
 
+def test_L8_an_account_of_a_custom_token_gets_a_password_with_its_address(web: Client, admin: Client) -> None:
+    account_id, email = f"customer-{fresh_email()}", fresh_email()
+    made = session(web.sign_in(custom(admin.custom_token(account_id))))
+    assert made.is_new_account and not made.account.email and not provider_ids(made.account)
+    linked = session(web.link(made.id_token, password(email)))
+    assert linked.account.account_id == account_id and provider_ids(linked.account) == {"password"}
+    assert (linked.account.email, linked.account.email_verified) == (email, False)
+    for credential in (password(email), custom(admin.custom_token(account_id))):
+        signed = session(web.sign_in(credential))
+        assert signed.account.account_id == account_id and not signed.is_new_account
+
+
 def test_L9_an_anonymous_account_becomes_permanent_and_keeps_its_id(web: Client, simulator: Simulator) -> None:
     for credential in (password(fresh_email()), assertion(simulator, "oidc.corp", name="Al", picture="https://x.y/z")):
         made = session(web.sign_in(anonymous()))
