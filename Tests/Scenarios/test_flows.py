@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import latchkey_settings
 import pytest
-from clients import Client, fresh_email, held, password, session
+from clients import Client, fresh_email, held, password, provider, provider_ids, session
 from configuration import callers
 from failures import expect_failure
 from grpc import StatusCode
@@ -321,6 +321,36 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
             simulator.behave("oidc.corp", "well", document="token")
 
 
+@pytest.mark.parametrize("provider_id", ["github.com", "oidc.corp", "twitter.com"])
+def test_somebody_else_who_logs_in_at_the_provider_reauthenticates_nobody_and_is_not_created(
+        simulator: Simulator, open_server: Server, web: Client, connect: Callable[..., Client], ada: Person,
+        provider_id: str) -> None:
+    """The provider's page may know another person than the one who sits before it."""
+    begun = web.start_flow(provider_id, BACK)
+    made = session(web.sign_in(response(begun, simulator.walk(begun.authorization_url, ada))))
+    eve = simulator.person(name="Eve", email=fresh_email(), email_verified=True)
+
+    def proof_of(person: Person) -> types.Credential:
+        started = web.start_flow(
+            provider_id, BACK, purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=made.id_token)
+        return response(started, simulator.walk(started.authorization_url, person))
+
+    stray = proof_of(eve)
+    with expect_failure(StatusCode.PERMISSION_DENIED, "USER_MISMATCH"):
+        web.reauthenticate(made.id_token, stray)
+    with expect_failure(*USED):
+        web.reauthenticate(made.id_token, stray)
+    judge = connect(open_server, key="admin")
+    for subject in ({"identity": {"provider_id": provider_id, "subject": simulator.subject(provider_id, eve)}},
+                    {"email": eve.email}):
+        with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+            judge.lookup(**subject)
+    assert web.verify(made.id_token).active and provider_ids(web.get(made.id_token)) == {provider_id}
+    again = web.reauthenticate(made.id_token, proof_of(ada))
+    assert again.account.account_id == made.account.account_id
+    assert web.refresh(made.refresh_token).session_id == made.session_id
+
+
 @pytest.mark.parametrize(("provider_id", "usual", "fresh"), [
     ("github.com", {"prompt": "select_account"}, {"prompt": "select_account"}),
     ("google.com", {"prompt": "consent", "login_hint": "ada@gmail.com"}, {"prompt": "select_account"}),
@@ -366,6 +396,34 @@ def test_a_flow_completes_what_is_held(simulator: Simulator, web: Client, ada: P
         response(again, simulator.walk(again.authorization_url, ada)), pending_token=exists.pending_token))
     assert done.account.account_id == account.account_id
     assert {each.provider_id for each in done.account.providers} == {"google.com", "twitter.com"}
+
+
+@pytest.mark.parametrize("provider_id", ["google.com", "github.com", "twitter.com", "facebook.com", "discord.com"])
+def test_the_tokens_that_a_flow_handed_back_are_a_credential_themselves(
+        simulator: Simulator, web: Client, ada: Person, provider_id: str) -> None:
+    started = web.start_flow(provider_id, BACK)
+    made = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada))))
+    shown = made.provider_credential
+    assert bool(shown.secret) == (provider_id == "twitter.com")
+    kept = provider(provider_id, "", access_token=shown.access_token, token_secret=shown.secret)
+    # They are the provider's and good for as long as it says, not for one use as the flow's code was.
+    for _ in range(2):
+        again = session(web.sign_in(kept))
+        assert again.account.account_id == made.account.account_id and not again.is_new_account
+    assert web.reauthenticate(made.id_token, kept).account.account_id == made.account.account_id
+
+
+@pytest.mark.parametrize("provider_id", ["google.com", "apple.com", "oidc.corp"])
+def test_the_id_token_that_a_flow_handed_back_is_none_without_the_nonce_of_that_flow(
+        simulator: Simulator, web: Client, ada: Person, provider_id: str) -> None:
+    """Its nonce is the flow's own, and not among what the flow handed back: who finds the token alone has nothing."""
+    started = web.start_flow(provider_id, BACK)
+    shown = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada)))).provider_credential
+    for presented in (provider(provider_id, shown.id_token),
+                      provider(provider_id, shown.id_token, access_token=shown.access_token),
+                      provider(provider_id, shown.id_token, raw_nonce=fresh_email())):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "MISSING_OR_INVALID_NONCE"):
+            web.sign_in(presented)
 
 
 def test_a_flow_is_no_held_credential(web: Client) -> None:
