@@ -12,6 +12,7 @@ from clients import Client, assertion, fresh_email, password, provider_ids, sess
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
+from verification import by_mail, by_phone, fresh_number
 
 DEAD = (StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED")
 
@@ -64,6 +65,25 @@ def test_the_id_token_verifies_with_an_independent_library_and_says_what_it_shou
     assert claims["latchkey"]["sign_in_provider"] == "oidc.trusted"
     assert claims["latchkey"]["identities"] == {"oidc.trusted": ["s-" + email], "email": [email]}
     assert "d" not in json.loads(web.signing_keys())["keys"][0]
+
+
+def test_the_id_token_of_a_person_with_a_telephone_names_the_number_and_later_the_address_beside_it(
+        mailing: Server, connect: Callable[..., Client]) -> None:
+    client = connect(mailing)
+    for is_proved in (True, False):
+        number, email = fresh_number(), fresh_email()
+        made = session(client.sign_in(by_phone(mailing, client, number)))
+        claims = client.claims(made.id_token)
+        assert claims["phone_number"] == number and not {"email", "email_verified"} & set(claims)
+        assert claims["latchkey"] == {"identities": {"phone": [number]}, "sign_in_provider": "phone"}
+
+        proof = by_mail(mailing, client, email) if is_proved else password(email)
+        linked = client.claims(session(client.link(made.id_token, proof)).id_token)
+        assert (linked["phone_number"], linked["email"], linked["email_verified"]) == (number, email, is_proved)
+        assert linked["latchkey"]["identities"] == {"phone": [number], "email": [email]}
+        # The fresh tokens name what was linked; but a link is no login, so how and when the person came in stays.
+        assert linked["latchkey"]["sign_in_provider"] == ("emailLink" if is_proved else "password")
+        assert claims["amr"] == ["sms"] == linked["amr"][:1] and linked["auth_time"] == claims["auth_time"]
 
 
 def test_verify_says_active_or_why_not(web: Client) -> None:
