@@ -25,6 +25,28 @@ def test_S1_identity_beats_email_and_empty_fields_only_are_filled(web: Client, s
     assert (filled.account.email, filled.account.email_verified) == (email, True)
 
 
+def test_S1_an_identity_that_reports_another_free_address_stays_where_it_is_and_both_addresses_find_it(
+        web: Client, shop: Client, simulator: Simulator) -> None:
+    subject, old, new = fresh_email(), fresh_email(), fresh_email()
+    made = session(web.sign_in(assertion(
+        simulator, "oidc.trusted", subject=subject, email=old, email_verified=True)))
+    assert not web.fetch(email=new).registered
+    again = session(web.sign_in(assertion(
+        simulator, "oidc.trusted", subject=subject, email=new, email_verified=True)))
+    assert again.account.account_id == made.account.account_id and not again.is_new_account
+    assert (again.account.email, again.account.email_verified) == (old, True), "an address is filled, never exchanged"
+    assert [each.email for each in again.account.providers] == [new]
+    for email in (old, new):
+        ways = web.fetch(email=email)
+        assert ways.registered and list(ways.sign_in_methods) == ["oidc.trusted"]
+        assert not shop.fetch(email=email).registered, "who may not look addresses up learns of neither"
+
+    # It is nobody's own yet, and its owner goes before an identity that merely asserted it.
+    owner = web.create(new)
+    assert owner.account.account_id != made.account.account_id
+    assert list(web.fetch(email=new).sign_in_methods) == ["password"]
+
+
 def test_S2_and_check_25_no_address_makes_an_account_without_one_and_a_user_name_is_never_one(
         web: Client, simulator: Simulator) -> None:
     made = session(web.sign_in(assertion(simulator, "oidc.corp", username="victim@example.com", name="V")))
