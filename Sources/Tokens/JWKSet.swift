@@ -2,7 +2,8 @@ package import Crypto
 import Encodings
 
 /// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys
-/// is not asked to vouch for anyone until it publishes good ones.
+/// is not asked to vouch for anyone until it publishes good ones. A kid may stand twice where no algorithm is common to
+/// both, as in RFC 7517 4.5: then a signature still has one key that may check it.
 package enum KeySetError: Error, Equatable, Sendable {
   case tooLarge
   case tooManyKeys
@@ -12,7 +13,7 @@ package enum KeySetError: Error, Equatable, Sendable {
 }
 
 /// The keys of a JWK set (RFC 7517) that can verify a signature. Keys of other types, curves, algorithms or uses are
-/// passed over, as RFC 7517 5 asks.
+/// passed over, as RFC 7517 5 asks, and so are those without a member that their type must have (`x5c` alone).
 package struct JWKSet: Sendable {
   package static let byteCountMax = 262_144
   package static let keyCountMax = 64
@@ -23,6 +24,8 @@ package struct JWKSet: Sendable {
     package let publicKey: PublicKey
     /// Whose tokens it signs, with the placeholder where it is any tenant's (Microsoft).
     let issuer: String?
+
+    fileprivate func sharesAlgorithm(with other: Key) -> Bool { algorithms.contains(where: other.algorithms.contains) }
   }
 
   private let keys: [Key]
@@ -37,7 +40,9 @@ package struct JWKSet: Sendable {
     var usable: [Key] = []
     for jwk in keys {
       guard let key = try key(jwk) else { continue }
-      if let keyID = key.keyID, usable.contains(where: { $0.keyID == keyID }) { throw .duplicateKeyID(keyID) }
+      if let keyID = key.keyID, usable.contains(where: { $0.keyID == keyID && $0.sharesAlgorithm(with: key) }) {
+        throw .duplicateKeyID(keyID)
+      }
       usable.append(key)
     }
     return JWKSet(keys: usable)
@@ -57,14 +62,7 @@ package struct JWKSet: Sendable {
     guard keyID == nil || keyID?.string != nil else { throw .notAKeySet }
     let algorithm = jwk.optional("alg").map { SignatureAlgorithm(rawValue: $0.string ?? "") }
     if case .some(.none) = algorithm { return nil }
-    let components: PublicKeyComponents
-    switch (type, jwk["crv"]?.string) {
-    case ("RSA", _): components = .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
-    case ("EC", "P-256"): components = .p256(x: try number(jwk, "x"), y: try number(jwk, "y"))
-    case ("EC", "P-384"): components = .p384(x: try number(jwk, "x"), y: try number(jwk, "y"))
-    case ("OKP", "Ed25519"): components = .ed25519(try number(jwk, "x"))
-    default: return nil
-    }
+    guard let components = try components(jwk, type) else { return nil }
     do throws(CryptoError) {
       let key = try PublicKey(components)
       let algorithms = key.kind.algorithms.filter { algorithm == nil || algorithm == $0 }
@@ -73,6 +71,18 @@ package struct JWKSet: Sendable {
     } catch {
       guard case .unusableKey(let defect) = error else { throw .unusableKey(.malformed) }
       throw .unusableKey(defect)
+    }
+  }
+
+  private static func components(_ jwk: JSONValue, _ type: String) throws(KeySetError) -> PublicKeyComponents? {
+    let names = type == "RSA" ? ["n", "e"] : type == "EC" ? ["x", "y"] : ["x"]
+    guard names.allSatisfy({ jwk.optional($0) != nil }) else { return nil }
+    return switch (type, jwk["crv"]?.string) {
+    case ("RSA", _): .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
+    case ("EC", "P-256"): .p256(x: try number(jwk, "x"), y: try number(jwk, "y"))
+    case ("EC", "P-384"): .p384(x: try number(jwk, "x"), y: try number(jwk, "y"))
+    case ("OKP", "Ed25519"): .ed25519(try number(jwk, "x"))
+    default: nil
     }
   }
 

@@ -30,7 +30,8 @@ final class Script: HTTPSFetching {
   func fetch(_ request: FetchRequest) async throws -> FetchedBody {
     try state.withLock { state in
       state.requests.append(request)
-      return state.answers[Script.address(of: request.url)] ?? .success(FetchedBody(status: 404, bytes: []))
+      return state.answers[request.url] ?? state.answers[Script.address(of: request.url)]
+        ?? .success(FetchedBody(status: 404, bytes: []))
     }.get()
   }
 

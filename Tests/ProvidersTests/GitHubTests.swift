@@ -126,6 +126,35 @@ struct GitHubTests {
     #expect(assertion.tier == .unverified)
   }
 
+  @Test(arguments: [(8192, nil), (8193, "refused")])
+  func `an access token that goes into a header has at most 8192 bytes`(count: Int, name: String?) async throws {
+    let github = try github()
+    let token = String(repeating: "a", count: count)
+    github.script.answer(tokenURL, #"{"access_token":"\#(token)","scope":"user:email","token_type":"bearer"}"#)
+    #expect(await refusal { try await github.finish() }?.name == name)
+  }
+
+  /// As GitHub pages them: the first `asked` of the addresses.
+  private func page(of count: Int, primaryAt place: Int?, asked: Int) -> String {
+    let all = (0..<count).map { "{\"email\":\"a\($0)@example.com\",\"primary\":\($0 == place),\"verified\":true}" }
+    return "[\(all.prefix(asked).joined(separator: ","))]"
+  }
+
+  @Test(arguments: [(29, nil), (30, 29), (31, 30), (99, 98), (100, 99), (99, nil)] as [(Int, Int?)])
+  func `the first address is found among a hundred (check 58)`(count: Int, place: Int?) async throws {
+    let github = try github()
+    github.script.answer(emailsURL, page(of: count, primaryAt: place, asked: 30))
+    github.script.answer(emailsURL + "?per_page=100", page(of: count, primaryAt: place, asked: 100))
+    #expect(try await github.finish().assertion.email == place.map { "a\($0)@example.com" })
+  }
+
+  @Test func `a first address that may be beyond a hundred is not the same as none`() async throws {
+    let github = try github()
+    github.script.answer(emailsURL, page(of: 101, primaryAt: 100, asked: 30))
+    github.script.answer(emailsURL + "?per_page=100", page(of: 101, primaryAt: 100, asked: 100))
+    #expect(await refusal { try await github.finish() }.isUnavailable)
+  }
+
   @Test(arguments: ["{}", "{\"error\":\"server_error\"}", "null", "\"a@example.com\""])
   func `what is no list of addresses is not the same as none`(addresses: String) async throws {
     let github = try github()

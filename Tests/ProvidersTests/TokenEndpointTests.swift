@@ -156,6 +156,10 @@ struct TokenEndpointTests {
     (#"{"error":"invalid_grant"}"#, 503, "unavailable"),
     (#"{"error":"slow_down"}"#, 429, "unavailable"),
     (#"{"access_token":"a"}"#, 404, "unavailable"),
+    (#"{"status":400,"message":"redirect_uri does not match"}"#, 400, "refused"),
+    (#"{"message":"who are you?"}"#, 401, "refused"),
+    ("{}", 403, "refused"),
+    (#"{"message":"not here"}"#, 404, "unavailable"),
     ("<html>busy</html>", 200, "unavailable"),
     ("<html>no</html>", 400, "unavailable"),
     ("", 200, "unavailable"),
@@ -197,10 +201,21 @@ struct TokenEndpointTests {
     #expect((try? TokenAnswer.read(status: 200, body(65_537))) == nil)
   }
 
-  @Test(arguments: [(8192, true), (8193, false)])
-  func `an access token has at most 8192 bytes`(count: Int, isTaken: Bool) throws {
-    let token = JSONMember("access_token", .string(String(repeating: "a", count: count)))
-    #expect(((try? TokenAnswer.read(status: 200, json(.object([token])))) != nil) == isTaken)
+  @Test(arguments: ["access_token", "refresh_token"])
+  func `a token that is only handed on may be as long as its answer`(name: String) throws {
+    let long = String(repeating: "a", count: 60_000)
+    let members = [JSONMember("access_token", .string("a")), JSONMember(name, .string(long))].suffix(
+      name == "access_token" ? 1 : 2)
+    let own = try TokenAnswer.read(status: 200, json(.object(Array(members)))).own
+    #expect((name == "access_token" ? own.accessToken : own.refreshToken) == long)
+  }
+
+  @Test func `what a provider says of its own refusal reaches the log`() throws {
+    #expect {
+      try TokenAnswer.read(status: 400, Array(#"{"message":"redirect_uri does not match"}"#.utf8))
+    } throws: {
+      "\($0)".contains("status 400: redirect_uri does not match")
+    }
   }
 
   @Test(arguments: [(64, true), (65, false)])

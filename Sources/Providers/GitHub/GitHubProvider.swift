@@ -95,13 +95,16 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
   /// The address in the profile is whatever the person wants to be shown; the one that counts is in a list of its own,
   /// which a person need not let us see.
   private func email(of tokens: ProvidersOwnTokens) async throws -> String? {
-    let answer = try await flow.calls.answer(settings.endpoints.emails, accessToken: tokens.accessToken)
-    try GitHubLimit.check(answer)
+    let answer = try await addresses(settings.endpoints.emails, tokens)
     guard answer.status == 403 || answer.status == 404 else {
-      guard let addresses = try ProviderCalls.document(answer).value.array else {
-        throw ProviderRefusal.unavailable(why: "user/emails: no list")
+      let some = try GitHubAddresses.list(answer)
+      guard GitHubAddresses.mayGoOn(some, after: GitHubAddresses.perPage) else { return GitHubAddresses.trusted(some) }
+      let url = URLEncoding.url(settings.endpoints.emails, adding: [GitHubAddresses.longestPage])
+      let most = try GitHubAddresses.list(try await addresses(url, tokens))
+      guard !GitHubAddresses.mayGoOn(most, after: GitHubAddresses.perPageMax) else {
+        throw ProviderRefusal.unavailable(why: "user/emails: none of \(most.count) is the first")
       }
-      return GitHubAddresses.trusted(addresses)
+      return GitHubAddresses.trusted(most)
     }
     // To who asks too often GitHub says the same. Taken for a person without an address, it would be given an account
     // beside the one that it has.
@@ -109,6 +112,12 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
       throw ProviderRefusal.unavailable(why: "user/emails: status \(answer.status), although it is granted")
     }
     return nil
+  }
+
+  private func addresses(_ url: String, _ tokens: ProvidersOwnTokens) async throws -> FetchedBody {
+    let answer = try await flow.calls.answer(url, accessToken: tokens.accessToken)
+    try GitHubLimit.check(answer)
+    return answer
   }
 
   private static let errors = VendorErrors { document in
@@ -123,6 +132,22 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
 enum GitHubAddresses {
   /// Made by GitHub for people who hide theirs; mail to it reaches nobody.
   static let hiddenDomain = "users.noreply.github.com"
+  /// How many a page of the list has where nothing is asked for, and at most.
+  static let perPage = 30
+  static let perPageMax = 100
+  static let longestPage = Parameter("per_page", String(perPageMax))
+
+  static func list(_ answer: FetchedBody) throws(ProviderRefusal) -> [JSONValue] {
+    guard let addresses = try ProviderCalls.document(answer).value.array else {
+      throw .unavailable(why: "user/emails: no list")
+    }
+    return addresses
+  }
+
+  /// The page is full, and the person's first address is not on it: it may be on the next.
+  static func mayGoOn(_ addresses: [JSONValue], after perPage: Int) -> Bool {
+    addresses.count >= perPage && !addresses.contains { $0["primary"]?.bool == true }
+  }
 
   /// Only the one that is both the person's first and verified (check 58).
   static func trusted(_ addresses: [JSONValue]) -> String? {

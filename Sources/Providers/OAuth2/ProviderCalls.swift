@@ -21,6 +21,9 @@ struct ProviderCalls: Sendable {
 
   /// The same, whatever it is.
   func answer(_ url: String, accessToken: String, fields: [FetchRequest.Field] = []) async throws -> FetchedBody {
+    guard accessToken.utf8.count <= TokenAnswer.tokenBytesMax else {
+      throw ProviderRefusal.refused(why: "the access token is too long for a header: \(accessToken.utf8.count) bytes")
+    }
     guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
     let bearer = FetchRequest.Field("authorization", "Bearer " + accessToken)
     let accept = FetchRequest.Field("accept", "application/json")

@@ -3,6 +3,7 @@ import Tokens
 /// What a token endpoint answered (RFC 6749, 5).
 package struct TokenAnswer: Equatable, Sendable {
   package static let bodyBytesMax = 64 * 1024
+  /// Of a token that goes into a header. What is only handed on may be as long as its answer.
   package static let tokenBytesMax = 8192
   package static let scopesMax = 64
 
@@ -21,7 +22,11 @@ package struct TokenAnswer: Equatable, Sendable {
     if let error = document.optional("error") {
       throw vendors.refusal(document) ?? TokenEndpointError.refusal(error, document["error_description"]?.string)
     }
-    guard status == 200 else { throw .unavailable(why: "the token endpoint answers with status \(status)") }
+    guard status == 200 else {
+      let why = LoggedText.of("the token endpoint answers with status \(status)", document["message"]?.string)
+      // Of providers that have words of their own for what RFC 6749 calls `error`.
+      throw (400...403).contains(status) ? .refused(why: why) : .unavailable(why: why)
+    }
     return try TokenAnswer(document, scopeSeparators)
   }
 
@@ -30,12 +35,14 @@ package struct TokenAnswer: Equatable, Sendable {
     if let type = document.optional("token_type") {
       guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }
     }
-    guard let accessToken = document["access_token"]?.string, TokenAnswer.isToken(accessToken) else {
+    guard let accessToken = document["access_token"]?.string,
+      TokenAnswer.isToken(accessToken, bytesMax: TokenAnswer.bodyBytesMax)
+    else {
       throw .unavailable(why: "the token endpoint answers without a usable access_token")
     }
     own.accessToken = accessToken
     own.idToken = try TokenAnswer.token(document, "id_token", bytesMax: JWS.byteCountMax)
-    own.refreshToken = try TokenAnswer.token(document, "refresh_token", bytesMax: TokenAnswer.tokenBytesMax)
+    own.refreshToken = try TokenAnswer.token(document, "refresh_token", bytesMax: TokenAnswer.bodyBytesMax)
     own.expiresInSeconds = TokenAnswer.seconds(document["expires_in"])
     own.grantedScopes = try TokenAnswer.scopes(document["scope"]?.string, scopeSeparators)
   }
