@@ -128,10 +128,13 @@ private struct ImportPlan: Sendable {
       try environment.tokens.validateCustomClaims(account.customClaimsJSON, field: "custom_claims_json")
       row.customClaimsJSON = account.customClaimsJSON
     }
-    row.identities = try account.providers.filter { !["password", "phone"].contains($0.providerID) }.map(identity)
+    row.identities = try account.providers.filter { !ImportPlan.ownWays.contains($0.providerID) }.map(identity)
     row.phoneFactors = try account.phoneFactors.map(factor)
     return row
   }
+
+  /// What exports list beside the identities; other fields of the row say it.
+  private static let ownWays = ["password", "phone", "emailLink"]
 
   private func hash(_ account: ImportedAccount) throws -> String {
     guard let scheme else {

@@ -23,8 +23,9 @@ def test_a_disabled_account_is_shut_at_once_everywhere_and_can_be_opened_again(w
     assert web.verify(made.id_token).active
     assert admin.set_disabled(account_id, True).disabled
     assert not web.verify(made.id_token).active
-    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
-        web.refresh(made.refresh_token)
+    for call in (lambda: web.refresh(made.refresh_token), lambda: web.get(made.id_token)):
+        with expect_failure(StatusCode.PERMISSION_DENIED, "USER_DISABLED"):
+            call()
     with expect_failure(StatusCode.PERMISSION_DENIED, "USER_DISABLED"):
         web.sign_in(password(email))
     assert not admin.set_disabled(account_id, False).disabled

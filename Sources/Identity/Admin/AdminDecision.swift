@@ -13,7 +13,7 @@ enum AdminDecision: Hashable, Sendable {
   static func setDisabled(_ disabled: Bool, _ state: AccountState, now: Timestamp) -> AdminDecision {
     guard state.account.disabled != disabled else { return .unchanged }
     guard !disabled else {
-      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: "disabled")
+      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: SessionRecord.disabledReason)
       return .change(state: shut, writes: writes, notes: [AuditNote(.disabled, accountID: state.account.id)])
     }
     var edit = AccountEdit(state)

@@ -59,6 +59,13 @@ struct ImportDecision: Sendable {
     guard Set(factorIDs).count == factorIDs.count else {
       return Failure(.invalidField, field: "phone_factors", hint: "Two of them have the same id.")
     }
+    guard Set(row.phoneFactors.map(\.phoneNumber)).count == row.phoneFactors.count else {
+      return Failure(.invalidField, field: "phone_factors", hint: "Two of them have the same number.")
+    }
+    // As L3 has it: Unlink would take one away, and the other would go on signing in.
+    guard Set(row.identities.map(\.key.providerID)).count == row.identities.count else {
+      return Failure(.invalidField, field: "providers", hint: "Two of them are of one provider.")
+    }
     let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
       + row.phoneFactors.map { ("phone_factors", $0.enrolledAt) }
     for (field, moment) in moments {

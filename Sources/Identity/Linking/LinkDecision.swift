@@ -88,6 +88,9 @@ enum LinkDecision: Hashable, Sendable {
       }
       return .credentialInUse(assertion, ownerID: owner.account.id)
     }
+    if !facts.replacesNumber(by: assertion), let failure = state.refusal(ofFirstFactor: assertion.identity.providerID) {
+      return .refuse(failure)
+    }
     let isMailedLink = assertion.identity.providerID == WaysIn.emailLink
     if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
       return .refuse(.otherSubjectIsLinked(field: "credential"))
@@ -95,7 +98,7 @@ enum LinkDecision: Hashable, Sendable {
     if policy.oneAccountPerEmail || isMailedLink, let owner = facts.emailOwner,
       owner.account.id != state.account.id
     {
-      return .refuse(.addressOfIdentityIsTaken(field: "credential"))
+      return .refuse(.addressOfIdentityIsTaken(field: "credential", email: assertion.email))
     }
     if isMailedLink, let own = state.account.email, own != assertion.email {
       return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
@@ -138,8 +141,12 @@ extension Failure {
       hint: "Another identity of this provider is linked; unlink that one first.")
   }
 
-  static func addressOfIdentityIsTaken(field: String) -> Failure {
-    Failure(.emailAlreadyInUse, field: field, hint: "Another account uses the address of this identity.")
+  /// Names the address, which a redirect has told nobody but us: without it the person would not know which account to
+  /// sign in to.
+  static func addressOfIdentityIsTaken(field: String, email: String?) -> Failure {
+    Failure(
+      .emailAlreadyInUse, field: field, hint: "Another account uses the address of this identity.",
+      metadata: email.map { ["email": $0] } ?? [:])
   }
 
   /// Of a password or a mailed link. Firebase's link would exchange the address; here that takes a mail to the new one,

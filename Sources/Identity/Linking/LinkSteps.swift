@@ -55,15 +55,16 @@ extension Link {
     return .refuse(failure, writing: writes.isEmpty ? nil : Change(writes))
   }
 
-  /// L1 writes nothing of what it was asked for. A token for single use was used all the same: whoever else gets hold
-  /// of it would sign in with it until it expires (check 46).
+  /// L1 writes nothing of what it was asked for. A code or a token for single use was used all the same: whoever else
+  /// gets hold of it would sign in with it until it expires (check 46).
   private func alreadyLinked(
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     guard let passed = verified.passed else {
       let sessionID = caller.session.id
       var writes = spent(verified, row, caller, sessionID: sessionID, now)
-      // Without its record a repeat under the call's key would find the token spent.
+      writes += verified.spentCode(for: caller.state.account.id, sessionID: sessionID, now)
+      // Without its record a repeat under the call's key would find the token or the code spent.
       if !writes.isEmpty { writes += rememberAlreadyLinked(caller, sessionID: sessionID, call, now) }
       return environment.repeating(caller, writing: writes, now: now).map { Result.alreadyLinked($0.0, $0.1) }
     }
@@ -72,6 +73,7 @@ extension Link {
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
     writes.append(.insertSession(opened.record))
     writes += spent(verified, row, caller, sessionID: opened.record.id, now)
+    writes += verified.spentCode(for: caller.state.account.id, sessionID: opened.record.id, now)
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
     return .commit(Change(writes), .passedAlreadyLinked(opened, caller.state))
   }

@@ -37,6 +37,9 @@ package struct FirstFactor: Hashable, Sendable {
 }
 
 extension SessionRecord {
+  /// Why it was closed, where its account was disabled.
+  static let disabledReason = "disabled"
+
   /// What the session began with; `signInProviderID` is what was linked last. Sessions that are older than `beganWith`
   /// tell it by their first method.
   var beginning: FirstFactor {

@@ -30,11 +30,14 @@ package enum SessionCheck {
   package static func live(
     _ session: SessionRecord?, _ state: AccountState?, now: Timestamp
   ) throws(Failure) -> CallerSession {
-    guard let session, session.closedAt == nil, let state else {
-      throw Failure(.tokenRevoked, hint: "Sign in again.")
+    guard let session, let state else { throw Failure(.tokenRevoked, hint: "Sign in again.") }
+    if session.closedAt != nil {
+      // Disabling has closed its sessions. A new one is no cure, and none can be had (section 9).
+      let isShut = state.account.disabled && session.closedReason == SessionRecord.disabledReason
+      throw isShut ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
     }
     guard session.isOpen(at: now) else { throw Failure(.tokenExpired, hint: "Sign in again.") }
-    guard !state.account.disabled else { throw Failure(.userDisabled) }
+    guard !state.account.disabled else { throw Failure.userIsDisabled }
     return CallerSession(session: session, state: state)
   }
 

@@ -45,7 +45,7 @@ struct CompletionDecision: Sendable {
       return .refuse(.otherSubjectIsLinked(field: "pending_token"))
     }
     if policy.oneAccountPerEmail, let emailOwner = facts.emailOwner, emailOwner.account.id != owner.account.id {
-      return .refuse(.addressOfIdentityIsTaken(field: "pending_token"))
+      return .refuse(.addressOfIdentityIsTaken(field: "pending_token", email: held.assertion.email))
     }
     if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))

@@ -35,6 +35,21 @@ struct `What an administrator does to an account` {
     await refused(.userDisabled) { try await world.signIn(rightPassword) }
   }
 
+  @Test func `sessions of a shut account are told so, and that they are over once it is open again`() async throws {
+    let session = try world.session(of: "account-y")
+    let revoked = try world.session(of: "account-y")
+    world.store.edit { $0.sessions[revoked.sessionID]?.closedAt = world.now }
+    try await setDisabled(true)
+    func refused(_ reason: Failure.Reason, _ session: SessionGrant) async {
+      await IdentityTests.refused(reason) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
+      await IdentityTests.refused(reason) { try await world.link(google(), session) }
+    }
+    await refused(.userDisabled, session)
+    await refused(.tokenRevoked, revoked)
+    try await setDisabled(false)
+    await refused(.tokenRevoked, session)
+  }
+
   @Test func `opening it again lets its person in, but nobody who held a custom token from before`() async throws {
     let token = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)

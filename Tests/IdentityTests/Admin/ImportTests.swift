@@ -108,6 +108,14 @@ struct `A row of an import` {
     RowEdit("created_at") { $0.createdAt = Timestamp(millis: -1) },
     RowEdit("last_sign_in_at") { $0.lastSignInAt = Timestamp(millis: 1_800_000_000_001) },
     RowEdit("phone_factors") { $0.phoneFactors += $0.phoneFactors },
+    RowEdit("phone_factors") { row in
+      row.phoneFactors += row.phoneFactors
+      row.phoneFactors[1].id = "mfa-2"
+    },
+    RowEdit("providers") { row in
+      row.identities += row.identities
+      row.identities[1].key.subject = "g-2"
+    },
     RowEdit("phone_factors") { $0.phoneFactors[0].enrolledAt = Timestamp(millis: 1_800_000_000_001) },
     RowEdit("phone_factors") { row in
       row.phoneFactors = (0..<6).map {

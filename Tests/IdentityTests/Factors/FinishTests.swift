@@ -129,15 +129,28 @@ struct `Finishing with a second factor` {
   }
 
   @Test func `check 89: a link of a telephone in a session of a password may be passed by a telephone`() async throws {
-    world.insertPerson([.phone], identities: [])
+    world.insertPerson([.totp, .phone], identities: [])
     let session = try world.session(of: "account-y")
     let required = try await world.link(world.phoneCode(to: "+15550177", for: .link, in: session), session).required
-    #expect(required.factors.map(\.kind) == [.phone])
+    #expect(required.factors.map(\.kind) == [.totp, .phone])
     let started = try await world.start(required, "factor-phone")
     let linked = try await world.finish(
       required, "factor-phone", try world.textedCode(), verificationID: started.verificationID).grant
     #expect(linked.account.account.phoneNumber == "+15550177")
     #expect(try world.claims(linked).signInSecondFactor == "phone")
+  }
+
+  @Test func `check 89: a first number is not linked where telephones are the only second factors`() async throws {
+    world.insertPerson([.phone], identities: [])
+    let session = try world.session(of: "account-y")
+    let code = try await world.phoneCode(to: "+15550177", for: .link, in: session)
+    let required = try await world.link(code, session).required
+    let started = try await world.start(required, "factor-phone")
+    await refused(.unsupportedFirstFactor) {
+      try await world.finish(
+        required, "factor-phone", try world.textedCode(), verificationID: started.verificationID)
+    }
+    #expect(world.store.state("account-y")?.account.phoneNumber == nil)
   }
 
   @Test(arguments: [(["pwd"], [FactorKind.phone]), (["fed"], [.phone]), (["sms", "fed"], [])])

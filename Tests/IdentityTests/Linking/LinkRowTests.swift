@@ -115,7 +115,10 @@ struct `Link, the rows` {
     world.store.insert(account(.proved(ada), password: true))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
-    await refused(.emailAlreadyInUse) { try await world.link(google(email: other, tier: tier), session) }
+    let failure = await refused(.emailAlreadyInUse) {
+      try await world.link(google(email: other, tier: tier), session)
+    }
+    #expect(failure?.metadata == ["email": other], "after a redirect nobody else has told it")
     #expect(world.store.contents == before)
   }
 

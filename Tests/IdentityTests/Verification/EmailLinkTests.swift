@@ -394,10 +394,14 @@ import Testing
     let session = try world.session(of: "account-y")
     let grant = try await world.link(world.emailLink(), session).grant
     #expect(grant.account.account.emailProof == .emailLink && grant.account.account.passwordHash != nil)
-    guard case .session(_, true) = try await world.link(world.emailLink(), grant) else {
-      Issue.record("L1: linked before")
+    let again = try await world.emailLink()
+    guard case .session(let session, true) = try await world.link(again, grant, world.call(key: "k")),
+      case .session(_, true) = try await world.link(again, session, world.call(key: "k"))
+    else {
+      Issue.record("L1: linked before, and a repeat is answered the same")
       return
     }
+    await refused(.expiredCode) { try await world.signIn(again) }
   }
 
   @Test func `L4 another account's address, and L7 an address beside the own, are refused`() async throws {

@@ -230,6 +230,7 @@ import Testing
       return
     }
     #expect(alreadyLinked && world.store.state("account-y") == account(phone: number))
+    await refused(.expiredCode) { try await world.link(code, session) }
   }
 
   @Test func `L2 a number of another account is in use, and its handle signs in there`() async throws {
