@@ -93,7 +93,7 @@ let package = Package(
     module("Moving", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"]),
     module("Import", ["Tokens", "Crypto", "Encodings"]),
-    module("Wire", ["CProtobufC", "Messages"]),
+    module("Wire", ["Encodings", "CProtobufC", "Messages"]),
     module("GRPC", ["Encodings"]),
     module("HTTP2", ["CNghttp2"]),
     module("TLS", ["COpenSSL"]),

@@ -27,7 +27,7 @@ package enum Base64 {
 
   /// nil: no base64.
   package static func decode(_ text: [UInt8]) -> [UInt8]? {
-    guard isValid(text[...]) else { return nil }
+    guard !text.contains(where: isBetweenValues), isValidList(text.span) else { return nil }
     var (group, bits) = (UInt32(0), UInt32(0))
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)
@@ -43,23 +43,34 @@ package enum Base64 {
     return bytes
   }
 
-  /// Values of one name may be joined by commas: each is judged by itself.
-  package static func isValidList(_ value: ArraySlice<UInt8>) -> Bool {
-    value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy(isValid)
-  }
-
-  private static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
-    let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-    let digits = text.dropLast(padding)
-    // Padding fills up the last group of four, or is left out altogether.
-    guard digits.count % 4 != 1, padding == 0 || (padding <= 2 && text.count % 4 == 0) else { return false }
-    return digits.allSatisfy { byte in
-      switch byte {
+  /// Values of one name may be joined by commas, with blanks around each (RFC 9110 5.3, 5.6.1); each is judged by
+  /// itself. In one pass, since a header block can name one long value again and again for a byte each.
+  package static func isValidList(_ value: Span<UInt8>) -> Bool {
+    var (digits, padding, isOver) = (0, 0, false)
+    for index in value.indices {
+      switch value[index] {
+      case UInt8(ascii: ","):
+        guard isWhole(digits, padding) else { return false }
+        (digits, padding, isOver) = (0, 0, false)
+      case let byte where isBetweenValues(byte): isOver = digits + padding > 0
+      case _ where isOver: return false
+      case UInt8(ascii: "="): padding += 1
+      case _ where padding > 0: return false
       case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-        true
-      default: false
+        digits += 1
+      default: return false
       }
     }
+    return isWhole(digits, padding)
+  }
+
+  private static func isBetweenValues(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: ",") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+
+  /// Padding fills up the last group of four, or is left out altogether.
+  private static func isWhole(_ digits: Int, _ padding: Int) -> Bool {
+    digits % 4 != 1 && (padding == 0 || (padding <= 2 && (digits + padding) % 4 == 0))
   }
 }

@@ -34,7 +34,7 @@ package struct HeadReader {
     case 13 where name.isText("authorization"): head.authorization = value.array
     case 13 where name.isText("grpc-encoding"): encoding(value)
     case 4... where name.extracting(last: 4).isText("-bin"):
-      guard !Base64.isValidList(value.array[...]) else { break }
+      guard !Base64.isValidList(value) else { break }
       refuse(Refusal(.internal, "illegal base64 in \(String(decoding: name.array, as: UTF8.self))"))
     default: break
     }

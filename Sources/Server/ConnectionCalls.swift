@@ -31,9 +31,7 @@ extension Connection {
     do throws(CallerRefusal) {
       caller = try admitted(head, to: method)
     } catch {
-      // Strangers may ask as often as they like, and the log would be theirs: a line for the first of a connection.
-      if !hasRefusedStranger { worker.log.call(method.path, of: address, error) }
-      hasRefusedStranger = true
+      if isFirstOfStranger() { worker.log.call(method.path, of: address, error) }
       return turnAway(stream, error, session, number)
     }
     let call = ServerCall(
@@ -54,6 +52,20 @@ extension Connection {
       streamingCalls += 1
     }
     take(call, session)
+  }
+
+  /// Strangers may ask as often as they like, and the log would be theirs: a line for the first that a connection is
+  /// refused.
+  private func isFirstOfStranger() -> Bool {
+    defer { hasRefusedStranger = true }
+    return !hasRefusedStranger
+  }
+
+  /// What anybody may call, anybody may call with nonsense.
+  func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
+    let isNonsense = error is WireError || error is HealthService.UnknownService
+    if isNonsense, !call.context.caller.isIdentified, !isFirstOfStranger() { return }
+    worker.log.call(call.context, error: error, clientGone: clientGone)
   }
 
   private func take(_ call: ServerCall, _ session: Session) {

@@ -33,7 +33,7 @@ extension Connection {
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
       let status = Failures.status(of: error, arena: worker.arena)
-      worker.log.call(call.context, error: error)
+      log(call, error)
       worker.metrics.failed(error, status.code)
       finish(call, status, session)
     }

@@ -97,7 +97,7 @@ extension Worker {
     }
     let isGone = call.stage == .unheard
     let status = Failures.status(of: error, arena: arena)
-    log.call(call.context, error: error, clientGone: isGone)
+    connection.log(call, error, clientGone: isGone)
     metrics.failed(error, status.code)
     if isGone {
       metrics.clientGone()

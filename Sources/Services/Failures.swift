@@ -37,7 +37,9 @@ package enum Failures {
     case .tooLarge: return GRPC.Status(.resourceExhausted, "the message has more parts than allowed")
     case .text(let field):
       return status(
-        Failure(.invalidField, field: field, hint: "The text is not valid UTF-8 or holds a NUL."), arena)
+        Failure(
+          .invalidField, field: field,
+          hint: "The text is not valid UTF-8, or holds a NUL or more than 30 combining marks in a row."), arena)
     }
   }
 

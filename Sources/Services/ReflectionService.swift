@@ -43,7 +43,11 @@ private final class Conversation: StreamHandler {
     case .fileByFilename(let name): files(DescriptorSet.file(named: name), missing: "no file \(name)")
     case .fileContainingSymbol(let symbol):
       files(DescriptorSet.file(containingSymbol: symbol), missing: "no symbol \(symbol)")
-    case .fileContainingExtension, .allExtensionNumbersOfType: failure(.notFound, "the files here have no extensions")
+    case .fileContainingExtension: failure(.notFound, "the files here have no extensions")
+    case .allExtensionNumbersOfType(let name):
+      DescriptorSet.hasMessage(named: name)
+        ? .allExtensionNumbersResponse(ExtensionNumberResponse(baseTypeName: name))
+        : failure(.notFound, "no message \(name)")
     case nil: failure(.invalidArgument, "the request asks for nothing")
     }
   }

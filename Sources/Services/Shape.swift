@@ -5,7 +5,7 @@ internal import Text
 internal import Wire
 
 /// The shape of a request, before any look-up: what is missing, too long or not what it should be is refused with the
-/// field's name. Limits are in bytes of UTF-8; text that is no UTF-8 or holds a NUL was refused by Wire.
+/// field's name. Limits are in bytes of UTF-8; text that nobody writes was refused by Wire.
 enum Shape {
   static let tokenBytesMax = 16_384
   /// A handle has 43; some room for what a later version may make of it.

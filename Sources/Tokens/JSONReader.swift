@@ -1,3 +1,5 @@
+import Encodings
+
 /// One pass over the bytes. Written by hand because it stands in the middle of every sign-in with an ID token, where
 /// FoundationEssentials' decoder takes two and a half times as long, and because that one does not refuse a name twice.
 struct JSONReader {
@@ -69,6 +71,7 @@ struct JSONReader {
       let start = offset
       guard next == UInt8(ascii: "\"") else { throw syntaxError }
       let name = try string()
+      guard StreamSafeText.holds(name) else { throw .syntax(offset: start) }
       guard isNew(name, among: members, &names) else { throw .duplicateName(name) }
       skipSpace()
       guard take(UInt8(ascii: ":")) else { throw syntaxError }

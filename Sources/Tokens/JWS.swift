@@ -29,7 +29,7 @@ package struct JWS: Sendable {
       throw .malformed(.header)
     }
     guard header["crit"] == nil else { throw .malformed(.criticalHeader) }
-    guard let name = header["alg"]?.string else { throw .malformed(.header) }
+    guard let name = try Self.text(header["alg"]) else { throw .malformed(.header) }
     guard let algorithm = SignatureAlgorithm(rawValue: name) else { throw .algorithmNotAllowed }
     self.algorithm = algorithm
     keyID = try Self.text(header["kid"])
@@ -54,7 +54,7 @@ package struct JWS: Sendable {
 
   private static func text(_ value: JSONValue?) throws(TokenError) -> String? {
     guard let value else { return nil }
-    guard let text = value.string else { throw .malformed(.header) }
+    guard let text = value.string, StreamSafeText.holds(text) else { throw .malformed(.header) }
     return text
   }
 }

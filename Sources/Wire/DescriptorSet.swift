@@ -12,8 +12,9 @@ package enum DescriptorSet {
     package let dependencies: [String]
 
     fileprivate let services: [String]
-    /// Full names of services, their methods, messages and enums.
+    /// Full names of services, their methods, messages with their fields and oneofs, and enums with their values.
     fileprivate let symbols: [String]
+    fileprivate let messages: [String]
   }
 
   /// Full names, sorted.
@@ -22,6 +23,8 @@ package enum DescriptorSet {
   package static func file(named name: String) -> File? { files.first { $0.name == name } }
 
   package static func file(containingSymbol symbol: String) -> File? { files.first { $0.symbols.contains(symbol) } }
+
+  package static func hasMessage(named name: String) -> Bool { files.contains { $0.messages.contains(name) } }
 
   /// The file and then all that it imports, directly or not, each once: what a client needs to understand it.
   package static func withDependencies(_ file: File) -> [File] {
@@ -53,24 +56,47 @@ package enum DescriptorSet {
     let names = try services.map { bytes throws(WireError) in try text(bytes, 1, after: package) }
     var symbols = names
     for (service, name) in zip(services, names) {
-      symbols += try values(in: service, of: 2).map { bytes throws(WireError) in try text(bytes, 1, after: name) }
+      symbols += try fullNames(in: service, of: 2, after: name)
     }
-    symbols += try types(bytes, messages: 4, enums: 5, after: package)
+    let types = try types(bytes, messages: 4, enums: 5, after: package)
+    symbols += types.flatMap(\.symbols)
     let dependencies = try values(in: bytes, of: 3).map { String(decoding: $0, as: UTF8.self) }
     return File(
-      name: try text(bytes, 1), bytes: bytes, dependencies: dependencies, services: names, symbols: symbols)
+      name: try text(bytes, 1), bytes: bytes, dependencies: dependencies, services: names, symbols: symbols,
+      messages: types.filter(\.isMessage).map(\.name))
+  }
+
+  private struct NamedType {
+    let name: String
+    let isMessage: Bool
+    /// What a client can ask for by name: the type, and what is in it but other types.
+    let symbols: [String]
   }
 
   /// The messages and enums of a file or of a message, with those inside of them.
   private static func types(
     _ bytes: [UInt8], messages: UInt32, enums: UInt32, after scope: String
-  ) throws(WireError) -> [String] {
-    var names = try values(in: bytes, of: enums).map { bytes throws(WireError) in try text(bytes, 1, after: scope) }
-    for message in try values(in: bytes, of: messages) {
-      let name = try text(message, 1, after: scope)
-      names += [name] + (try types(message, messages: 3, enums: 4, after: name))
+  ) throws(WireError) -> [NamedType] {
+    var types: [NamedType] = []
+    for found in try values(in: bytes, of: enums) {
+      let name = try text(found, 1, after: scope)
+      // An enum's values are its siblings (descriptor.proto, EnumValueDescriptorProto); some clients ask within it.
+      let symbols = try fullNames(in: found, of: 2, after: scope) + fullNames(in: found, of: 2, after: name)
+      types.append(NamedType(name: name, isMessage: false, symbols: [name] + symbols))
     }
-    return names
+    for found in try values(in: bytes, of: messages) {
+      let name = try text(found, 1, after: scope)
+      let symbols = try fullNames(in: found, of: 2, after: name) + fullNames(in: found, of: 8, after: name)
+      types.append(NamedType(name: name, isMessage: true, symbols: [name] + symbols))
+      types += try self.types(found, messages: 3, enums: 4, after: name)
+    }
+    return types
+  }
+
+  private static func fullNames(
+    in bytes: [UInt8], of number: UInt32, after scope: String
+  ) throws(WireError) -> [String] {
+    try values(in: bytes, of: number).map { bytes throws(WireError) in try text(bytes, 1, after: scope) }
   }
 
   private static func text(_ bytes: [UInt8], _ number: UInt32, after scope: String = "") throws(WireError) -> String {

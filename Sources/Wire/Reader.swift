@@ -1,3 +1,5 @@
+internal import Encodings
+
 /// One field occurrence as it stands on the wire.
 struct Member {
   let number: UInt32
@@ -73,7 +75,8 @@ extension Span<UInt8> {
     at += count
   }
 
-  /// Whether these bytes are text that a C string can carry: UTF-8 (Unicode 3.9, table 3-7) and no U+0000.
+  /// Whether these bytes are text that a C string can carry: UTF-8 (Unicode 3.9, table 3-7) and no U+0000; and that can
+  /// be compared in a time that grows with its length.
   func isText(_ range: Range<Int>) -> Bool {
     var at = range.lowerBound
     // Eight bytes at a time as long as none is 0 and none is above 0x7f, which is nearly always to the end.
@@ -87,7 +90,9 @@ extension Span<UInt8> {
       if self[index] == 0 { return false }
       if self[index] > 0x7f { isASCII = false }
     }
-    return isASCII || (try? UTF8Span(validating: extracting(range))) != nil
+    if isASCII { return true }
+    guard let text = try? UTF8Span(validating: extracting(range)) else { return false }
+    return StreamSafeText.holds(text)
   }
 }
 

@@ -33,8 +33,8 @@ package protocol WireEncodable: Sendable {
 package enum WireError: Error, Equatable {
   /// These are no bytes of this message type: the fault of the caller's library.
   case malformed(WireFault)
-  /// A string holds what no text may hold (bad UTF-8, U+0000): the fault of the caller. `field` is its path, such as
-  /// `credential.password.email`.
+  /// A string holds what no text may hold (bad UTF-8, U+0000, endless marks): the fault of the caller. `field` is its
+  /// path, such as `credential.password.email`.
   case text(field: String)
   /// Read, the message would need more memory than the arena's budget.
   case tooLarge

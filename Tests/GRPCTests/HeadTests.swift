@@ -92,12 +92,17 @@ func `R5: a malformed grpc-timeout gets INTERNAL`(text: String) {
   #expect(Fields.usual.with("grpc-timeout", text).refusal?.status.code == .internal)
 }
 
-@Test(arguments: ["", "YQ", "YQ==", "YWI", "YWI=", "YWJj", "+/+/", "YQ,YWI=,,YWJj"])
+@Test(arguments: [
+  "", "YQ", "YQ==", "YWI", "YWI=", "YWJj", "+/+/", "YQ,YWI=,,YWJj", "YQ==, YWI", " YQ ,\tYQ==\t", " ", ", ,",
+])
 func `R7: a -bin value is base64 with or without padding, and a list is split at its commas`(value: String) {
   #expect(Fields.usual.with("x-trace-bin", value).head != nil)
 }
 
-@Test(arguments: ["Y", "YWJjZ", "Y Q", "YQ===", "YQ=", "YWI==", "=", "==", "YQ==YQ==", "Y-_Q", "YQ,Y", "YQ;YQ", "Yä"])
+@Test(arguments: [
+  "Y", "YWJjZ", "Y Q", "YQ===", "YQ=", "YWI==", "=", "==", "YQ==YQ==", "Y-_Q", "YQ,Y", "YQ;YQ", "Yä", "YQ= =", "Y Q==",
+  "YQ==, Y", "YQ ==",
+])
 func `R7: bad base64 gets INTERNAL, and so does a list with one bad value`(value: String) throws {
   let refusal = try #require(Fields.usual.with("x-trace-bin", value).refusal)
   #expect(refusal.status.code == .internal)

@@ -61,7 +61,8 @@ private func text(_ status: Status) -> [String] {
 @Test func `what is encoded is accepted again, at every length`() {
   var value: [UInt8] = []
   for byte in 0...100 {
-    #expect(Base64.isValidList(Base64.encode(value)[...]), "\(value.count) bytes")
+    let isValid = Base64.isValidList(Base64.encode(value).span)
+    #expect(isValid, "\(value.count) bytes")
     value.append(UInt8(byte * 5 % 256))
   }
 }

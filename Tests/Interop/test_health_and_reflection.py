@@ -97,6 +97,21 @@ def test_a_file_is_found_by_a_method(channel: grpc.Channel, version: str) -> Non
     assert file_of(answer).package == "grpc.health.v1"
 
 
+@pytest.mark.peer_differs("Python's descriptor pool finds no fields")
+@pytest.mark.parametrize("symbol", [
+    "HealthCheckRequest.service", "HealthCheckResponse.ServingStatus.SERVING", "HealthCheckResponse.SERVING"])
+def test_a_file_is_found_by_what_is_in_its_types(channel: grpc.Channel, version: str, symbol: str) -> None:
+    answer, = ask(channel, version, {"file_containing_symbol": "grpc.health.v1." + symbol})
+    assert file_of(answer).package == "grpc.health.v1"
+
+
+def test_a_message_has_no_extensions(channel: grpc.Channel, version: str) -> None:
+    name = "grpc.health.v1.HealthCheckRequest"
+    answer, = ask(channel, version, {"all_extension_numbers_of_type": name})
+    assert answer.all_extension_numbers_response.base_type_name == name
+    assert not answer.all_extension_numbers_response.extension_number
+
+
 def test_a_file_is_found_by_its_name(channel: grpc.Channel, version: str) -> None:
     by_symbol, = ask(channel, version, {"file_containing_symbol": HEALTH})
     by_name, = ask(channel, version, {"file_by_filename": file_of(by_symbol).name})

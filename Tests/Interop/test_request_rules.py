@@ -111,7 +111,7 @@ def test_R7_binary_values_are_read_with_and_without_padding(connection: Connecti
 
 
 @pytest.mark.peer_differs("the C core does not split a list before decoding it")
-@pytest.mark.parametrize("value", ["qw==,q6ur", "qw,qw"])
+@pytest.mark.parametrize("value", ["qw==,q6ur", "qw,qw", "qw==, q6ur"])
 def test_R7_a_list_of_binary_values_is_split_at_its_commas(connection: Connection, value: str) -> None:
     assert connection.call(request(CHECK, ("x-trace-bin", value))).status == OK
 

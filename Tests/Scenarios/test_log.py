@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import grpc
+import pytest
 import verification
 from clients import PASSWORD, Client, assertion, conflict, fresh_email, password, provider, session
 from failures import expect_failure
@@ -46,6 +48,12 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
     for _ in range(3):
         with expect_failure(StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"):
             stranger.create(fresh_email())
+    # Health is anybody's, and so is what anybody sends it.
+    health = connect(server, key=None)
+    check = health.channel.unary_unary("/grpc.health.v1.Health/Check")
+    for body in [b"\x0a\x01x", b"\x0a\x09x", b"\x0a\x01\xff"] * 3:
+        with pytest.raises(grpc.RpcError):
+            check(body, timeout=10)
     web = connect(server)
     web.create(fresh_email())
     deadline = time.monotonic() + 10
@@ -54,7 +62,7 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
     seen = [(line.get("caller"), line["outcome"], line["method"].rpartition("/")[2], line["peer"])
             for line in server.lines() if line["message"] == "call" and line["outcome"] != "OK"]
     assert seen == [("web", "CALLER_NOT_ALLOWED", "Lookup", "127.0.0.1"),
-                    (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1")]
+                    (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1"), ("anyone", "NOT_FOUND", "Check", "127.0.0.1")]
 
 
 def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(

@@ -56,8 +56,24 @@ func `a file comes first and with all that it imports, by its name or by what is
   #expect(try error(.fileContainingSymbol("latchkey.v1.Nothing")) == 5)
   #expect(try error(.fileContainingSymbol("")) == 5)
   #expect(try error(.fileContainingExtension(ExtensionRequest())) == 5)
-  #expect(try error(.allExtensionNumbersOfType("latchkey.v1.Account")) == 5)
+  #expect(try error(.allExtensionNumbersOfType("latchkey.v1.Nothing")) == 5)
+  #expect(try error(.allExtensionNumbersOfType("latchkey.v1.AuthService")) == 5)
   #expect(try error(nil) == 3)
+}
+
+@Test func `a message that is here has no extensions`() throws {
+  let request = ServerReflectionRequest(messageRequest: .allExtensionNumbersOfType("latchkey.v1.Account"))
+  #expect(
+    try ask(request).messageResponse
+      == .allExtensionNumbersResponse(ExtensionNumberResponse(baseTypeName: "latchkey.v1.Account")))
+}
+
+@Test(arguments: [
+  "latchkey.v1.SignInRequest.credential", "latchkey.v1.SignInResponse.outcome", "latchkey.v1.FLOW_PURPOSE_UNSPECIFIED",
+  "latchkey.v1.FlowPurpose.FLOW_PURPOSE_UNSPECIFIED",
+])
+func `a field, a oneof and a value of an enum are found by their names`(symbol: String) {
+  #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
 }
 
 @Test func `one conversation answers question after question, and ends with its client`() throws {

@@ -44,7 +44,8 @@ enum Layers {
     Layer(
       module: "Client", firstFile: "Client.swift", ours: ["Wire", "GRPC", "HTTP2", "TLS", "Reactor"],
       c: ["CProtobufC", "Messages"]),
-    Layer(module: "Wire", firstFile: "Wire.swift", ours: [], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
+    Layer(
+      module: "Wire", firstFile: "Wire.swift", ours: ["Encodings"], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: ["Encodings"]),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
     Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),

@@ -50,6 +50,18 @@ struct JWSTests {
     #expect(throws: TokenError.malformed(.claims)) { try token.claims() }
   }
 
+  @Test(arguments: [#"{"alg":"ES256","kid":"MARKS"}"#, #"{"alg":"MARKS"}"#, #"{"alg":"ES256","MARKS":1}"#])
+  func `A header that would take long to compare is refused before it is compared`(header: String) {
+    let marks = [String](repeating: "\u{301}\u{323}", count: 3_000).joined()
+    let text = Base64URL.encode(Array(header.replacing("MARKS", with: "a" + marks).utf8))
+    #expect(text.utf8.count < JWS.byteCountMax - 200)
+    let took = ContinuousClock().measure {
+      #expect(throws: TokenError.malformed(.header)) { try JWS(text + "." + Self.claims + ".") }
+    }
+    // Compared, it would be a quarter of a second.
+    #expect(took < .milliseconds(100))
+  }
+
   @Test func `An unsigned token, alg none in any case, is refused (check 43)`() {
     #expect(throws: TokenError.algorithmNotAllowed) { try JWS("eyJhbGciOiJub25lIn0." + Self.claims + ".") }
     for name in ["none", "None", "NONE", "nOnE", ""] {

@@ -88,6 +88,14 @@ func `what is not UTF-8 or is U+0000 is refused with the field's name, wherever 
   }
 }
 
+@Test func `text that would take long to compare is refused with the field's name (UAX #15, 13)`() throws {
+  let marks = String(repeating: "\u{301}", count: 30)
+  for lead in ["", "a", "aaaaaaaa"] {
+    #expect(try HealthCheckRequest.decode(field(1, lead + marks)).service == lead + marks)
+    #expect(HealthCheckRequest.refusal(of: field(1, lead + marks + "\u{323}z")) == .text(field: "service"))
+  }
+}
+
 @Test(arguments: ["", "a", "é", "\u{7ff}", "\u{800}", "\u{d7ff}", "\u{e000}", "\u{ffff}", "\u{10000}", "\u{10ffff}"])
 func `all other text is taken, wherever it stands`(text: String) throws {
   for lead in 0..<20 {

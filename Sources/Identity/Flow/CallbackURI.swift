@@ -5,7 +5,8 @@ enum CallbackURI {
   static let parametersMax = 32
 
   /// The parameters that the provider added to `redirectURI`, decoded as a form (RFC 6749, 4.1.2). nil: another
-  /// address, broken encoding, a parameter twice (RFC 6749, 3.1), or more of them than any provider sends.
+  /// address, broken encoding, a parameter twice (RFC 6749, 3.1), or more of them than any provider sends, or text that
+  /// nobody writes.
   static func parameters(of callback: String, at redirectURI: String) -> [String: String]? {
     let bytes = Array(callback.utf8)
     let separator = redirectURI.utf8.contains(UInt8(ascii: "?")) ? UInt8(ascii: "&") : UInt8(ascii: "?")
@@ -18,7 +19,9 @@ enum CallbackURI {
     var parameters: [String: String] = [:]
     for (name, value) in pairs {
       // A C string ends at U+0000.
-      guard !(name + value).utf8.contains(0), parameters.updateValue(value, forKey: name) == nil else { return nil }
+      guard !(name + value).utf8.contains(0), StreamSafeText.holds(name), StreamSafeText.holds(value),
+        parameters.updateValue(value, forKey: name) == nil
+      else { return nil }
     }
     return parameters
   }
