@@ -19,9 +19,10 @@ package struct SecondFactorService: Sendable {
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let handle = try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax)
       let factorID = try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax)
+      let locale = try Shape.locale(request.locale)
       let start = StartSecondFactor(desk.environment)
       return .task {
-        let started = try await start(handle: handle, factorID: factorID, call)
+        let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
         return StartSecondFactorResponse(
           verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis)
       }
@@ -61,7 +62,8 @@ package struct SecondFactorService: Sendable {
       let order = Identity.StartEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
         phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,
-        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax))
+        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
+        locale: try Shape.locale(request.locale))
       let start = StartEnrollment(desk.environment)
       return .task {
         let started = try await start(order, call)

@@ -54,6 +54,9 @@ struct SecondFactor: DeskCommand {
   @Option(name: .long, help: ArgumentHelp("Which factor, where there are several of a kind.", valueName: "id"))
   var factor: String?
 
+  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  var locale = ""
+
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
@@ -71,7 +74,8 @@ struct SecondFactor: DeskCommand {
     guard let shown else {
       let started: StartSecondFactorResponse = try desk.call(
         "SecondFactorService/StartSecondFactor",
-        StartSecondFactorRequest(pendingToken: waiting.token, factorID: chosen.id, binding: try desk.binding()))
+        StartSecondFactorRequest(
+          pendingToken: waiting.token, factorID: chosen.id, binding: try desk.binding(), locale: locale))
       waiting.verificationID = started.verificationID
       try desk.remember(\.secondFactor, waiting)
       return Report(["Sent: \(desk.proposal("second-factor", "--text-code-file", "-"))"], [
@@ -133,6 +137,9 @@ struct Enroll: DeskCommand {
   @Option(name: .long, help: "What you call the factor.")
   var displayName = ""
 
+  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  var locale = ""
+
   @OptionGroup(title: "Code") var code: CodeOptions
 
   @OptionGroup var common: CommonOptions
@@ -148,7 +155,7 @@ struct Enroll: DeskCommand {
     let started: StartEnrollmentResponse = try desk.call(
       "SecondFactorService/StartEnrollment",
       StartEnrollmentRequest(
-        idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName))
+        idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName, locale: locale))
     guard kind != .recoveryCodes else { return try finish(desk, session, started.enrollmentID, "") }
     try desk.remember(
       \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis))

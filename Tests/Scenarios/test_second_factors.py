@@ -338,10 +338,10 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
         server: Server, web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     telephone = number()
-    started = web.start_enrollment(person.session.id_token, "phone", phone_number=telephone)
+    started = web.start_enrollment(person.session.id_token, "phone", phone_number=telephone, locale="de")
     assert started.totp_secret == started.totp_uri == ""
     message = outbox.wait_for(server, "second_factor_code", telephone)
-    assert message.channel == "text_message" and message.values["code"] in message.text
+    assert message.channel == "text_message" and message.values["code"] in message.text and message.locale == "de"
     finished = web.finish_enrollment(person.session.id_token, started.enrollment_id, message.values["code"])
     hint = finished.session.account.second_factors[1]
     assert hint.kind == "phone" and hint.masked_phone_number == "+" + "*" * 8 + telephone[-4:]
@@ -350,8 +350,10 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
         web.start_enrollment(finished.session.id_token, "phone", phone_number=telephone)
 
     required = factor_required(web.sign_in(password(person.email)))
-    sent = web.start_factor(required.pending_token, hint.factor_id)
-    code = outbox.wait_for(server, "second_factor_code", telephone, count=2).values["code"]
+    sent = web.start_factor(required.pending_token, hint.factor_id, locale="de-AT")
+    message = outbox.wait_for(server, "second_factor_code", telephone, count=2)
+    code = message.values["code"]
+    assert message.locale == "de-AT"
     other = factor_required(web.sign_in(password(person.email)))
     for token, verification_id in ((other.pending_token, sent.verification_id), (required.pending_token, "")):
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE"):

@@ -53,6 +53,17 @@ func `what is no language tag is refused`(_ tag: String) {
   #expect(failure { try Shape.locale(tag) }?.field == "locale")
 }
 
+@Test func `the language of a second factor's text message has to be a tag, or nothing`() throws {
+  func refused(_ name: String, _ request: some WireEncodable) throws -> String? {
+    let method = try method("/latchkey.v1.SecondFactorService/\(name)", of: methods())
+    return failure { try begin(method, request) }?.field
+  }
+  let start = StartSecondFactorRequest(pendingToken: "handle", factorID: "factor", locale: "de_CH")
+  #expect(try refused("StartSecondFactor", start) == "locale")
+  let enrollment = Wire.StartEnrollmentRequest(idToken: "token", kind: "totp", locale: "de_CH")
+  #expect(try refused("StartEnrollment", enrollment) == "locale")
+}
+
 @Test func `a phone code is sent for one of its purposes, with an ID token where it needs one`() throws {
   func order(_ purpose: ProofPurpose?, _ idToken: String = "") throws -> Identity.SendPhoneCodeRequest {
     try Shape.phoneCode(

@@ -188,7 +188,7 @@ enum Samples {
   static let listProvidersResponse = ListProvidersResponse(
     providerIDs: ["provider_ids", "provider_ids"], flowProviderIDs: ["flow_provider_ids", "flow_provider_ids"])
   static let startSecondFactorRequest = StartSecondFactorRequest(
-    pendingToken: "pending_token", factorID: "factor_id", client: clientContext, binding: "binding")
+    pendingToken: "pending_token", factorID: "factor_id", client: clientContext, binding: "binding", locale: "locale")
   static let startSecondFactorResponse = StartSecondFactorResponse(
     verificationID: "verification_id", expiresAtMillis: 2000)
   static let finishSecondFactorRequest = FinishSecondFactorRequest(
@@ -200,7 +200,8 @@ enum Samples {
   static let finishSecondFactorResponseCredentialInUse = FinishSecondFactorResponse(
     outcome: .credentialInUse(credentialInUse), alreadyLinked: true)
   static let startEnrollmentRequest = StartEnrollmentRequest(
-    idToken: "id_token", kind: "kind", phoneNumber: "phone_number", displayName: "display_name", client: clientContext)
+    idToken: "id_token", kind: "kind", phoneNumber: "phone_number", displayName: "display_name", client: clientContext,
+    locale: "locale")
   static let startEnrollmentResponse = StartEnrollmentResponse(
     enrollmentID: "enrollment_id", totpSecret: "totp_secret", totpURI: "totp_uri", expiresAtMillis: 4000)
   static let finishEnrollmentRequest = FinishEnrollmentRequest(

@@ -52,10 +52,11 @@ extension Environment {
   }
 
   /// Puts the text message into the queue.
-  func send(_ code: SentCode, to number: String, now: Timestamp) -> Write {
+  func send(_ code: SentCode, to number: String, locale: String, now: Timestamp) -> Write {
     enqueue(
       OutgoingMessage(
-        .secondFactorCode, to: .phoneNumber(number), values: ["code": code.code], expiresAt: code.expiresAt),
+        .secondFactorCode, to: .phoneNumber(number), locale: locale, values: ["code": code.code],
+        expiresAt: code.expiresAt),
       now: now)
   }
 }

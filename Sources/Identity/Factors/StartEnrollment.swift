@@ -7,12 +7,16 @@ package struct StartEnrollmentRequest: Hashable, Sendable {
   /// Of a telephone, in E.164.
   package var phoneNumber: String?
   package var displayName: String
+  package var locale: String
 
-  package init(idToken: String, kind: FactorKind, phoneNumber: String? = nil, displayName: String = "") {
+  package init(
+    idToken: String, kind: FactorKind, phoneNumber: String? = nil, displayName: String = "", locale: String = ""
+  ) {
     self.idToken = idToken
     self.kind = kind
     self.phoneNumber = phoneNumber
     self.displayName = displayName
+    self.locale = locale
   }
 }
 
@@ -69,7 +73,7 @@ package struct StartEnrollment: Sendable {
         for: "", expiresAt: started.expiresAt, attemptsLeft: environment.policy.factorCodeAttemptsMax, after: nil)
       held.phoneNumber = number
       held.sentCode = sent
-      writes.append(environment.send(sent, to: number, now: now))
+      writes.append(environment.send(sent, to: number, locale: request.locale, now: now))
     case .recoveryCode: break
     }
     let pending = environment.hold(held, caller, call: call, now: now)

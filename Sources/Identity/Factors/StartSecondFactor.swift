@@ -12,7 +12,9 @@ package struct StartSecondFactor: Sendable {
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  package func callAsFunction(handle: String, factorID: String, _ call: CallFacts) async throws -> StartedFactor {
+  package func callAsFunction(
+    handle: String, factorID: String, locale: String, _ call: CallFacts
+  ) async throws -> StartedFactor {
     try call.requireBinding(environment.policy)
     var query = Query()
     query.pending = try environment.pendingDigest(handle)
@@ -32,14 +34,14 @@ package struct StartSecondFactor: Sendable {
         return .answer(StartedFactor(verificationID: "", expiresAt: row.expiresAt))
       }
       let admitted = try throttle?.admit(facts, now: now)
-      return send(to: number, factor, row, held, counting: admitted?.count(at: now) ?? [], now)
+      return send(to: number, locale, factor, row, held, counting: admitted?.count(at: now) ?? [], now)
     }
   }
 
   /// The row takes the new code in place of the one before it, which is good no longer.
   private func send(
-    to number: String, _ factor: FactorRecord, _ row: PendingRecord, _ held: HeldAssertion, counting counts: [Write],
-    _ now: Timestamp
+    to number: String, _ locale: String, _ factor: FactorRecord, _ row: PendingRecord, _ held: HeldAssertion,
+    counting counts: [Write], _ now: Timestamp
   ) -> Step<StartedFactor> {
     let policy = environment.policy
     guard policy.textMessagesEnabled else { return .refuse(.noTextMessages) }
@@ -58,7 +60,7 @@ package struct StartSecondFactor: Sendable {
     return .commit(
       Change([
         .resealPending(row.digest, version: row.version, sealed: sealed),
-        environment.send(sent, to: number, now: now),
+        environment.send(sent, to: number, locale: locale, now: now),
       ] + counts),
       StartedFactor(verificationID: verificationID, expiresAt: sent.expiresAt))
   }

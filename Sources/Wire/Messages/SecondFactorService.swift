@@ -7,12 +7,17 @@ package struct StartSecondFactorRequest: Sendable, Equatable {
   package var factorID: String
   package var client: ClientContext?
   package var binding: String
+  package var locale: String
 
-  package init(pendingToken: String = "", factorID: String = "", client: ClientContext? = nil, binding: String = "") {
+  package init(
+    pendingToken: String = "", factorID: String = "", client: ClientContext? = nil, binding: String = "",
+    locale: String = ""
+  ) {
     self.pendingToken = pendingToken
     self.factorID = factorID
     self.client = client
     self.binding = binding
+    self.locale = locale
   }
 }
 
@@ -24,7 +29,7 @@ extension StartSecondFactorRequest: WireMessage, @unsafe Mapped {
   init(_ form: UnsafePointer<Latchkey__V1__StartSecondFactorRequest>) {
     unsafe self.init(
       pendingToken: text(form.pointee.pending_token), factorID: text(form.pointee.factor_id),
-      client: one(form.pointee.client), binding: text(form.pointee.binding))
+      client: one(form.pointee.client), binding: text(form.pointee.binding), locale: text(form.pointee.locale))
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__StartSecondFactorRequest>, _ arena: Arena) {
@@ -32,6 +37,7 @@ extension StartSecondFactorRequest: WireMessage, @unsafe Mapped {
     unsafe form.pointee.factor_id = arena.text(factorID)
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.binding = arena.text(binding)
+    unsafe form.pointee.locale = arena.text(locale)
   }
 }
 
@@ -167,16 +173,18 @@ package struct StartEnrollmentRequest: Sendable, Equatable {
   package var phoneNumber: String
   package var displayName: String
   package var client: ClientContext?
+  package var locale: String
 
   package init(
     idToken: String = "", kind: String = "", phoneNumber: String = "", displayName: String = "",
-    client: ClientContext? = nil
+    client: ClientContext? = nil, locale: String = ""
   ) {
     self.idToken = idToken
     self.kind = kind
     self.phoneNumber = phoneNumber
     self.displayName = displayName
     self.client = client
+    self.locale = locale
   }
 }
 
@@ -187,7 +195,7 @@ extension StartEnrollmentRequest: WireMessage, @unsafe Mapped {
     unsafe self.init(
       idToken: text(form.pointee.id_token), kind: text(form.pointee.kind),
       phoneNumber: text(form.pointee.phone_number), displayName: text(form.pointee.display_name),
-      client: one(form.pointee.client))
+      client: one(form.pointee.client), locale: text(form.pointee.locale))
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__StartEnrollmentRequest>, _ arena: Arena) {
@@ -196,6 +204,7 @@ extension StartEnrollmentRequest: WireMessage, @unsafe Mapped {
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.locale = arena.text(locale)
   }
 }
 

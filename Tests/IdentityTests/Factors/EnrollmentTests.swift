@@ -91,6 +91,12 @@ struct `Enrolment of second factors` {
     }
   }
 
+  @Test func `the code of an enrolment is sent in the language that was asked for`() async throws {
+    _ = try await world.startEnrollment(.phone, try person(), phoneNumber: adasNumber, locale: "de")
+    let message = try world.lastMessage()
+    #expect(message.kind == .secondFactorCode && message.locale == "de")
+  }
+
   @Test func `check 106: a code for an enrolment is tried five times and lives ten minutes`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.phone, session, phoneNumber: adasNumber)

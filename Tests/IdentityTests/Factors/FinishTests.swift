@@ -244,6 +244,15 @@ struct `Finishing with a second factor` {
     #expect(try world.row(required.handle)?.attemptsLeft == 5)
   }
 
+  @Test func `a code is sent in the language that was asked for, and in the operator's where none was`() async throws {
+    let required = try await waiting([.phone])
+    for language in ["de-AT", ""] {
+      _ = try await world.start(required, "factor-phone", locale: language)
+      let message = try world.lastMessage()
+      #expect(message.kind == .secondFactorCode && message.locale == language)
+    }
+  }
+
   @Test func `no code is sent where there are no text messages`() async throws {
     let world = World()
     world.insertPerson([.phone])

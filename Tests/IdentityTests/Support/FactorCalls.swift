@@ -46,9 +46,10 @@ extension World {
   }
 
   func start(
-    _ required: SecondFactorRequired, _ factorID: String, _ call: CallFacts? = nil
+    _ required: SecondFactorRequired, _ factorID: String, locale: String = "", _ call: CallFacts? = nil
   ) async throws -> StartedFactor {
-    try await StartSecondFactor(environment)(handle: required.handle, factorID: factorID, call ?? self.call())
+    try await StartSecondFactor(environment)(
+      handle: required.handle, factorID: factorID, locale: locale, call ?? self.call())
   }
 
   func finish(
@@ -66,11 +67,11 @@ extension World {
   }
 
   func startEnrollment(
-    _ kind: FactorKind, _ session: SessionGrant, phoneNumber: String? = nil
+    _ kind: FactorKind, _ session: SessionGrant, phoneNumber: String? = nil, locale: String = ""
   ) async throws -> StartedEnrollment {
     try await StartEnrollment(environment)(
       StartEnrollmentRequest(
-        idToken: session.idToken, kind: kind, phoneNumber: phoneNumber, displayName: "mine"), call())
+        idToken: session.idToken, kind: kind, phoneNumber: phoneNumber, displayName: "mine", locale: locale), call())
   }
 
   func finishEnrollment(

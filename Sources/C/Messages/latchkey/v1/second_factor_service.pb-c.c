@@ -457,7 +457,7 @@ void   latchkey__v1__withdraw_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__withdraw_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_request__field_descriptors[5] =
 {
   {
     "pending_token",
@@ -507,17 +507,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_request_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "locale",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__StartSecondFactorRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__start_second_factor_request__field_indices_by_name[] = {
   3,   /* field[3] = binding */
   2,   /* field[2] = client */
   1,   /* field[1] = factor_id */
+  4,   /* field[4] = locale */
   0,   /* field[0] = pending_token */
 };
 static const ProtobufCIntRange latchkey__v1__start_second_factor_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__start_second_factor_request__descriptor =
 {
@@ -527,7 +540,7 @@ const ProtobufCMessageDescriptor latchkey__v1__start_second_factor_request__desc
   "Latchkey__V1__StartSecondFactorRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__StartSecondFactorRequest),
-  4,
+  5,
   latchkey__v1__start_second_factor_request__field_descriptors,
   latchkey__v1__start_second_factor_request__field_indices_by_name,
   1,  latchkey__v1__start_second_factor_request__number_ranges,
@@ -778,7 +791,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_second_factor_response__de
   (ProtobufCMessageInit) latchkey__v1__finish_second_factor_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__field_descriptors[6] =
 {
   {
     "id_token",
@@ -840,18 +853,31 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__fi
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "locale",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__StartEnrollmentRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__start_enrollment_request__field_indices_by_name[] = {
   4,   /* field[4] = client */
   3,   /* field[3] = display_name */
   0,   /* field[0] = id_token */
   1,   /* field[1] = kind */
+  5,   /* field[5] = locale */
   2,   /* field[2] = phone_number */
 };
 static const ProtobufCIntRange latchkey__v1__start_enrollment_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_request__descriptor =
 {
@@ -861,7 +887,7 @@ const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_request__descrip
   "Latchkey__V1__StartEnrollmentRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__StartEnrollmentRequest),
-  5,
+  6,
   latchkey__v1__start_enrollment_request__field_descriptors,
   latchkey__v1__start_enrollment_request__field_indices_by_name,
   1,  latchkey__v1__start_enrollment_request__number_ranges,

@@ -41,10 +41,14 @@ struct  Latchkey__V1__StartSecondFactorRequest
   char *factor_id;
   Latchkey__V1__ClientContext *client;
   char *binding;
+  /*
+   * BCP 47, of the text message.
+   */
+  char *locale;
 };
 #define LATCHKEY__V1__START_SECOND_FACTOR_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_second_factor_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__StartSecondFactorResponse
@@ -124,10 +128,14 @@ struct  Latchkey__V1__StartEnrollmentRequest
   char *phone_number;
   char *display_name;
   Latchkey__V1__ClientContext *client;
+  /*
+   * BCP 47, of the text message.
+   */
+  char *locale;
 };
 #define LATCHKEY__V1__START_ENROLLMENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_enrollment_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__StartEnrollmentResponse
