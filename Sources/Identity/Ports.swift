@@ -106,6 +106,7 @@ package struct IDToken: Hashable, Sendable {
   package var identities: [IdentityKey]
   package var signInProviderID: String
   package var signInSecondFactor: String?
+  package var signInSecondFactorID: String?
   /// Of the account, a JSON object or empty.
   package var customClaimsJSON = ""
   /// Of the session, from the custom token that opened it; they win over the account's of the same name.

@@ -27,6 +27,7 @@ package struct IDTokenClaims: Equatable, Sendable {
   package var identities: [Identity] = []
   package var signInProvider: String
   package var secondFactor: String?
+  package var secondFactorID: String?
   package var customClaims = CustomClaims.none
 
   package init(
@@ -71,6 +72,7 @@ package struct IDTokenClaims: Equatable, Sendable {
     writer.close(.object)
     writer.member("sign_in_provider", signInProvider)
     if let secondFactor { writer.member("sign_in_second_factor", secondFactor) }
+    if let secondFactorID { writer.member("second_factor_identifier", secondFactorID) }
     writer.close(.object)
     if !customClaims.isEmpty { writer.raw(customClaims.members) }
     writer.close(.object)
@@ -96,6 +98,7 @@ package struct IDTokenClaims: Equatable, Sendable {
     picture = claims["picture"]?.string
     self.identities = identities.map { Identity(providerID: $0.name, subjects: $0.value.strings ?? []) }
     secondFactor = facts?["sign_in_second_factor"]?.string
+    secondFactorID = facts?["second_factor_identifier"]?.string
     customClaims = CustomClaims(of: members)
   }
 

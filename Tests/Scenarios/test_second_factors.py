@@ -60,6 +60,7 @@ def test_totp_is_enrolled_and_asked_for_by_every_sign_in_after_it(web: Client, s
     finished_sign_in = web.finish_factor(required.pending_token, authenticator.factor_id, authenticator.code())
     told = web.claims(session(finished_sign_in).id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "totp" and {"fed", "otp", "mfa"} == set(told["amr"])
+    assert told["latchkey"]["second_factor_identifier"] == authenticator.factor_id
     refreshed = web.refresh(finished_sign_in.session.refresh_token)
     assert web.claims(refreshed.id_token)["amr"] == told["amr"]
 
@@ -203,7 +204,7 @@ def test_a_refresh_shows_that_a_factor_was_withdrawn(web: Client, simulator: Sim
     left = web.withdraw(person.session.id_token, person.authenticator.factor_id)
     assert kinds(left.account) == [], "with the last factor the recovery codes go"
     told = web.claims(web.refresh(other.refresh_token).id_token)
-    assert "sign_in_second_factor" not in told["latchkey"] and told["amr"] == ["pwd"]
+    assert set(told["latchkey"]) == {"identities", "sign_in_provider"} and told["amr"] == ["pwd"]
     assert session(web.sign_in(password(person.email))).account.account_id == person.account_id
 
 

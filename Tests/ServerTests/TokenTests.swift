@@ -49,6 +49,7 @@ private struct Taken: Error { let text: String }
     $0.email = "ada@example.com"
     $0.emailVerified = true
     $0.signInSecondFactor = "totp"
+    $0.signInSecondFactorID = "factor"
   }
   let minted = try await desk.mintIDToken(token)
   #expect(try desk.verifyIDToken(minted, at: now) == token)

@@ -153,6 +153,7 @@ struct IDTokenClaimsTests {
       .init(providerID: "google.com", subjects: ["1", "2"]), .init(providerID: "email", subjects: ["a@example.com"]),
     ]
     claims.secondFactor = "totp"
+    claims.secondFactorID = "factor"
     claims.customClaims = try CustomClaims(validating: #"{"role":"admin","levels":[1,2]}"#)
     return claims
   }
@@ -173,6 +174,7 @@ struct IDTokenClaimsTests {
     #expect(document["role"]?.string == "admin")
     #expect(document["latchkey"]?["identities"]?["google.com"]?.strings == ["1", "2"])
     #expect(document["latchkey"]?["sign_in_second_factor"]?.string == "totp")
+    #expect(document["latchkey"]?["second_factor_identifier"]?.string == "factor")
     #expect(document["email_verified"]?.bool == true)
   }
 

@@ -131,6 +131,7 @@ extension Environment {
     token.identities = state.identities.map(\.key)
     // One that was withdrawn since, perhaps because somebody else has it, vouches for nobody any more.
     token.signInSecondFactor = passed?.kind.rawValue
+    token.signInSecondFactorID = passed?.id
     token.customClaimsJSON = account.customClaimsJSON
     token.sessionClaimsJSON = session.claimsJSON
     return token

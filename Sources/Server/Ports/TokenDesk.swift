@@ -41,6 +41,7 @@ final class TokenDesk: Identity.Tokens {
     claims.name = token.name
     claims.picture = token.picture
     claims.secondFactor = token.signInSecondFactor
+    claims.secondFactorID = token.signInSecondFactorID
     claims.identities = TokenDesk.identities(token)
     claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
       .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
@@ -64,6 +65,7 @@ final class TokenDesk: Identity.Tokens {
     verified.email = claims.email
     verified.emailVerified = claims.emailVerified
     verified.signInSecondFactor = claims.secondFactor
+    verified.signInSecondFactorID = claims.secondFactorID
     return verified
   }
 

@@ -29,6 +29,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [finished.grant.sessionID])
     let claims = try world.claims(finished.grant)
     #expect(claims.signInSecondFactor == "totp" && claims.methods == ["pwd", "otp", "mfa"])
+    #expect(claims.signInSecondFactorID == state.factors.first?.id)
     #expect(world.store.contents.events(of: "account-y") == ["FACTOR_ENROLLED"])
     #expect(world.store.contents.deliveries.map(\.kind) == ["factor_enrolled"])
   }
@@ -186,6 +187,7 @@ struct `Enrolment of second factors` {
     #expect(finished.grant.account.factors.map(\.kind) == [.totp, .recoveryCode])
     #expect(try world.claims(finished.grant).signInSecondFactor == "recovery_code", "the session goes on with them")
     let codes = try #require(finished.grant.account.factors.last)
+    #expect(try world.claims(finished.grant).signInSecondFactorID == codes.id)
     #expect(codes.enrolledAt == world.now, "they are of this moment, whoever drew them")
     let required = try await world.signIn(rightPassword).required
     await refused(.secondFactorNotFound) {
@@ -215,6 +217,7 @@ struct `Enrolment of second factors` {
     let left = try await world.withdraw("factor-totp", session)
     #expect(left.account.factors == [] && world.store.state("account-y")?.factors == [])
     #expect(try world.claims(left).signInSecondFactor == nil && world.claims(left).methods == ["pwd"])
+    #expect(try world.claims(left).signInSecondFactorID == nil)
     #expect(world.store.contents.events(of: "account-y") == ["FACTOR_WITHDRAWN"])
     #expect(world.store.contents.deliveries.map(\.kind) == ["factor_withdrawn"])
     _ = try await world.signIn(rightPassword).grant

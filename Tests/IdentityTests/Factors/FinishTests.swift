@@ -18,6 +18,7 @@ struct `Finishing with a second factor` {
     let grant = try await world.finish(required).grant
     let claims = try world.claims(grant)
     #expect(claims.signInSecondFactor == "totp" && claims.methods == ["pwd", "otp", "mfa"])
+    #expect(claims.signInSecondFactorID == "factor-totp")
     #expect(claims.signInProviderID == "password" && claims.authTime == world.now)
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
     await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
@@ -33,6 +34,7 @@ struct `Finishing with a second factor` {
       again, "factor-phone", try world.textedCode(), verificationID: started.verificationID).grant
     #expect(try world.claims(texted).methods == ["pwd", "sms", "mfa"])
     #expect(try world.claims(texted).signInSecondFactor == "phone")
+    #expect(try world.claims(texted).signInSecondFactorID == "factor-phone")
   }
 
   @Test func `check 107: one code signs in once, whatever row it is shown for`() async throws {

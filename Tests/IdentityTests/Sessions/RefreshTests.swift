@@ -64,9 +64,10 @@ struct `Refresh, every one` {
     let session = try known(secondFactor: "totp")
     let before = try world.claims(session)
     #expect(before.signInSecondFactor == "totp" && before.methods == ["pwd", "otp", "mfa"])
+    #expect(before.signInSecondFactorID == "factor-totp")
     world.store.edit { $0.factors = account(factors: [.phone]).factors }
     let after = try world.claims(try await refresh(session.refreshToken))
-    #expect(after.signInSecondFactor == nil && after.methods == ["pwd"])
+    #expect(after.signInSecondFactor == nil && after.signInSecondFactorID == nil && after.methods == ["pwd"])
   }
 
   @Test func `check 94: the direct parent gets the same successor for ten seconds and ends the family after`()
