@@ -22,6 +22,10 @@ extension Shape {
     guard order != UpdateAccountRequest(idToken: order.idToken) else {
       throw invalid("update_mask", "It names nothing, and there is no new password.")
     }
+    let wayBack = MailOrder(
+      continueURI: try text(request.continueURI, "continue_uri", bytesMax: urlBytesMax),
+      locale: try locale(request.locale))
+    if !wayBack.continueURI.isEmpty { order.mail = wayBack }
     return order
   }
 

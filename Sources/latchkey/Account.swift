@@ -7,11 +7,11 @@ struct Update: DeskCommand {
     abstract: "Change the name, the photo, the address or the password of your account.",
     discussion: """
       latchkey update --display-name Alice
-      latchkey update --email alice@new.example.com
+      latchkey update --email alice@new.example.com --continue-uri http://localhost:3000/callback
       latchkey update --new-password
 
       A new address or password wants a proof that is a few minutes old at most (latchkey reauthenticate), and ends \
-      every other session.
+      every other session. With --continue-uri the old address, if it was proved, is mailed a way back.
       """)
 
   @Option(name: .long, help: "How the account's owner is called; empty: nothing.")
@@ -22,6 +22,12 @@ struct Update: DeskCommand {
 
   @Option(name: .long, help: "The new address, which nobody has proved then.")
   var email: String?
+
+  @Option(name: .long, help: "The page that the link of the way back leads to; one that the service knows.")
+  var continueURI = ""
+
+  @Option(name: .long, help: ArgumentHelp("Of that message, such as de.", valueName: "language"))
+  var locale = ""
 
   @Flag(name: .long, help: "Ask for a new password.")
   var newPassword = false
@@ -40,7 +46,7 @@ struct Update: DeskCommand {
   }
 
   func perform(_ desk: Desk) throws -> Report {
-    var request = UpdateRequest(idToken: try desk.session().idToken)
+    var request = UpdateRequest(idToken: try desk.session().idToken, continueURI: continueURI, locale: locale)
     let wanted = [("display_name", displayName), ("photo_url", photoURL), ("email", email)]
     request.account = Account(email: email ?? "", displayName: displayName ?? "", photoURL: photoURL ?? "")
     request.updateMask = FieldMask(paths: wanted.compactMap { path, value in value.map { _ in path } })

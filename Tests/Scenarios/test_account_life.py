@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import outbox
 import pytest
-from clients import PASSWORD, Client, anonymous, assertion, custom, fresh_email, password, provider_ids, session
+from clients import (PAGE, PASSWORD, Client, anonymous, assertion, custom, fresh_email, password, provider_ids,
+                     session)
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
 from processes import Server, Simulator
+from verification import code_in, verification_code
 
 NEW_PASSWORD = "another horse, another staple"
 
@@ -114,6 +117,24 @@ def test_a_new_address_is_unproved_ends_sessions_and_kills_what_waits(
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
         web.fetch(pending_token=waiting)
     assert web.create(email).account.account_id != made.account.account_id, "the old address is free"
+
+
+def test_a_proved_address_that_is_changed_is_taken_back_from_its_mailbox(server: Server, web: Client) -> None:
+    email, new = fresh_email(), fresh_email()
+    made = web.create(email)
+    proved = web.confirm_email(verification_code(server, web, email, made.id_token), made.id_token).session
+    wanted = types.Account(email=new)
+    with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED"):
+        web.update(proved.id_token, "email", account=wanted, continue_uri="https://evil.example/")
+    changed = web.update(proved.id_token, "email", account=wanted, continue_uri=PAGE, locale="de")
+    assert (changed.account.email, changed.account.email_verified) == (new, False)
+    message = outbox.wait_for(server, "email_changed", email)
+    assert message.locale == "de" and message.values["new_email"] == new and new in message.text
+    reverted = web.confirm_email(code_in(message, "revertEmail"))
+    assert reverted.email == email and not reverted.HasField("session")
+    assert web.verify(changed.id_token).inactive_reason == "TOKEN_REVOKED"
+    account = session(web.sign_in(password(email))).account
+    assert account.account_id == made.account.account_id and account.email_verified
 
 
 def test_check_36_a_caller_that_may_not_look_up_addresses_does_not_change_them_here(web: Client, shop: Client) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clients import PASSWORD, Client, fresh_email
+from clients import PAGE, PASSWORD, Client, fresh_email
 from configuration import KEYS
 from processes import LATCHKEYD, Server, Simulator
 from stubs import ROOT
@@ -277,7 +277,8 @@ def test_a_name_an_address_and_a_password_are_changed(person: Person) -> None:
     email, new = fresh_email(), fresh_email()
     person.sign_up(email)
     assert person.run("update").returncode == USAGE
-    named = person.json("update", "--display-name", "Alice", "--email", new)["account"]
+    mail = ("--continue-uri", PAGE, "--locale", "de")
+    named = person.json("update", "--display-name", "Alice", "--email", new, *mail)["account"]
     assert (named["email"], named["email_verified"]) == (new, False)
     person.json("update", "--new-password-file", person.file("new", "another horse staple"))
     person.json("sign-in", "--email", new, "--password-file", person.file("old", PASSWORD), code=REFUSED)

@@ -39,6 +39,17 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(failure?.reason == .invalidEmail && failure?.field == "account.email")
 }
 
+@Test func `a page for the way back is no change of its own, and comes with its language`() throws {
+  func update(_ password: String, _ page: String, _ locale: String) throws -> MailOrder? {
+    try Shape.update(UpdateRequest(idToken: "t", newPassword: password, continueURI: page, locale: locale)).mail
+  }
+  let page = "https://a.example/"
+  #expect(try update("a long secret", page, "de") == MailOrder(continueURI: page, locale: "de"))
+  #expect(try update("a long secret", "", "de") == nil)
+  #expect(failure { try update("", page, "") }?.field == "update_mask")
+  #expect(failure { try update("a long secret", page, "de_CH") }?.field == "locale")
+}
+
 @Test func `a merge settles sixty-four conflicts at most`() throws {
   let keep = Wire.MergeKeep(field: "phone", fromAccountID: "a")
   func request(_ count: Int) -> Wire.MergeRequest {

@@ -105,6 +105,9 @@ private let callFields: [TextField] = [
   TextField(path: accounts + "Update", name: "new_password", bytesMax: 1_024) {
     UpdateRequest(idToken: "id", updateMask: FieldMask(paths: ["display_name"]), newPassword: $0)
   },
+  TextField(path: accounts + "Update", name: "continue_uri", bytesMax: 2_048) {
+    UpdateRequest(idToken: "id", newPassword: "long enough", continueURI: $0)
+  },
   TextField(path: accounts + "Merge", name: "keep.field", bytesMax: 72, mayBeEmpty: false) {
     Wire.MergeRequest(
       survivorIDToken: "id", otherIDToken: "id", keep: [Wire.MergeKeep(field: $0, fromAccountID: "a")])

@@ -99,7 +99,7 @@ enum Samples {
   static let fieldMask = FieldMask(paths: ["paths", "paths"])
   static let updateRequest = UpdateRequest(
     idToken: "id_token", account: account, updateMask: fieldMask, newPassword: "new_password",
-    idempotencyKey: "idempotency_key", client: clientContext)
+    idempotencyKey: "idempotency_key", client: clientContext, continueURI: "continue_uri", locale: "locale")
   static let updateResponse = UpdateResponse(session: session)
   static let mergeKeep = MergeKeep(field: "field", fromAccountID: "from_account_id")
   static let mergeConflict = MergeConflict(

@@ -9,16 +9,19 @@ package struct UpdateAccountRequest: Hashable, Sendable {
   package var email: String?
   /// In NFKC.
   package var newPassword: String?
+  /// Of the way back from a change of address; nil: none is mailed.
+  package var mail: MailOrder?
 
   package init(
     idToken: String, displayName: String? = nil, photoURL: String? = nil, email: String? = nil,
-    newPassword: String? = nil
+    newPassword: String? = nil, mail: MailOrder? = nil
   ) {
     self.idToken = idToken
     self.displayName = displayName
     self.photoURL = photoURL
     self.email = email
     self.newPassword = newPassword
+    self.mail = mail
   }
 }
 
@@ -32,6 +35,7 @@ package struct UpdateAccount: Sendable {
     if let record = try await environment.recorded(call) {
       return try await environment.repeatSession(of: record, call: call)
     }
+    if let mail = request.mail { try environment.requireMail(mail, call) }
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
@@ -69,7 +73,7 @@ package struct UpdateAccount: Sendable {
       case .update(let update):
         let admitted = update.newEmail == nil ? nil : try throttle?.admit(facts, now: now)
         let counted = [admitted, try changes?.admit(facts, now: now)].compactMap(\.self)
-        return commit(update, caller, counting: counted.flatMap { $0.count(at: now) }, call, now)
+        return commit(update, caller, request.mail, counting: counted.flatMap { $0.count(at: now) }, call, now)
       }
     }
     switch settled {
@@ -83,7 +87,8 @@ package struct UpdateAccount: Sendable {
   /// After a new name the session of the call stays open: its other users would take its end for a sign-out. After a
   /// new address or password everything ends that was opened or begun before it.
   private func commit(
-    _ update: AccountUpdate, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts, _ now: Timestamp
+    _ update: AccountUpdate, _ caller: CallerSession, _ mail: MailOrder?, counting counts: [Write],
+    _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let accountID = caller.state.account.id
     let opened = environment.continueSession(caller.session, call: call, now: now)
@@ -100,8 +105,11 @@ package struct UpdateAccount: Sendable {
     writes.append(.insertSession(opened.record))
     if let email = update.newEmail {
       writes.append(environment.audit(AuditNote(.emailChanged, accountID: accountID), call: call, now: now))
-      writes += environment.notices(
-        .emailChanged, to: caller.state, others: [email], values: ["new_email": email], now: now)
+      let values = ["new_email": email]
+      let back = mail.map { environment.wayBack(to: caller.state.account, $0, values: values, call, now) } ?? []
+      // The way back tells the old address of the change: it gets no notice beside it.
+      let told = back.isEmpty ? caller.state : update.edit.state
+      writes += back + environment.notices(.emailChanged, to: told, others: [email], values: values, now: now)
     }
     if update.isNewPassword {
       writes.append(environment.audit(AuditNote(.passwordChanged, accountID: accountID), call: call, now: now))

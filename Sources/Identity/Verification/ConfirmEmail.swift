@@ -65,8 +65,7 @@ package struct ConfirmEmail: Sendable {
     }
   }
 
-  /// Every other session is over, and the old address gets the way back where somebody had proved it: a stranger whose
-  /// address was merely typed must get nothing that opens the account.
+  /// Every other session is over, and the old address gets the way back.
   private func change(
     _ code: OpenedCode, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -83,24 +82,11 @@ package struct ConfirmEmail: Sendable {
         .insertSession(opened.record),
         environment.audit(AuditNote(.emailChanged, accountID: before.id), call: call, now: now),
       ]
-      if before.emailProved, let old = before.email { writes += wayBack(to: old, before.id, code, call, now) }
+      let order = MailOrder(continueURI: code.held.continueURI, locale: code.held.locale)
+      writes += environment.wayBack(to: before, order, call, now)
       writes += environment.notices(.emailChanged, to: edit.state, now: now)
       return .commit(Change(writes), (opened, edit.state))
     }
-  }
-
-  private func wayBack(
-    to old: String, _ accountID: String, _ code: OpenedCode, _ call: CallFacts, _ now: Timestamp
-  ) -> [Write] {
-    let pending = environment.newCode(
-      HeldCode(accountID: accountID), purpose: .revertEmail, identity: .addressOf(accountID), email: old,
-      accountID: accountID, lifetimeMillis: environment.policy.emailRevertLifetimeMillis, call: call, now: now)
-    let order = MailOrder(continueURI: code.held.continueURI, locale: code.held.locale)
-    // No former one is ended: a thief who changes the address twice must not take the first owner's way back.
-    return [
-      .insertPending(pending.record, limits: environment.policy.codeLimits),
-      environment.mail(.emailChanged, pending, to: old, order, now),
-    ]
   }
 
   /// Needs no session: who holds the proved address of before cannot sign in by it any more.

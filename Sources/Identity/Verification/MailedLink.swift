@@ -54,10 +54,11 @@ extension Environment {
   }
 
   /// The mail with the link that the code is in.
-  func mail(_ kind: OutgoingMessage.Kind, _ code: NewPending, to email: String, _ order: MailOrder, _ now: Timestamp)
-    -> Write
-  {
-    var values: [String: String] = [:]
+  func mail(
+    _ kind: OutgoingMessage.Kind, _ code: NewPending, to email: String, _ order: MailOrder,
+    values: [String: String] = [:], _ now: Timestamp
+  ) -> Write {
+    var values = values
     if let mode = CodeMode(code.record.purpose) {
       values["link"] = MailedLink.uri(order.continueURI, mode: mode, code: code.handle, email: email)
     }

@@ -29,10 +29,12 @@ package struct UpdateRequest: Sendable, Equatable {
   package var newPassword: String
   package var idempotencyKey: String
   package var client: ClientContext?
+  package var continueURI: String
+  package var locale: String
 
   package init(
     idToken: String = "", account: Account? = nil, updateMask: FieldMask? = nil, newPassword: String = "",
-    idempotencyKey: String = "", client: ClientContext? = nil
+    idempotencyKey: String = "", client: ClientContext? = nil, continueURI: String = "", locale: String = ""
   ) {
     self.idToken = idToken
     self.account = account
@@ -40,6 +42,8 @@ package struct UpdateRequest: Sendable, Equatable {
     self.newPassword = newPassword
     self.idempotencyKey = idempotencyKey
     self.client = client
+    self.continueURI = continueURI
+    self.locale = locale
   }
 }
 
@@ -50,7 +54,8 @@ extension UpdateRequest: WireMessage, @unsafe Mapped {
     unsafe self.init(
       idToken: text(form.pointee.id_token), account: one(form.pointee.account),
       updateMask: one(form.pointee.update_mask), newPassword: text(form.pointee.new_password),
-      idempotencyKey: text(form.pointee.idempotency_key), client: one(form.pointee.client))
+      idempotencyKey: text(form.pointee.idempotency_key), client: one(form.pointee.client),
+      continueURI: text(form.pointee.continue_uri), locale: text(form.pointee.locale))
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UpdateRequest>, _ arena: Arena) {
@@ -60,6 +65,8 @@ extension UpdateRequest: WireMessage, @unsafe Mapped {
     unsafe form.pointee.new_password = arena.text(newPassword)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.continue_uri = arena.text(continueURI)
+    unsafe form.pointee.locale = arena.text(locale)
   }
 }
 

@@ -6,10 +6,11 @@ import Testing
 extension World {
   func update(
     _ session: SessionGrant, name: String? = nil, photo: String? = nil, email: String? = nil, password: String? = nil,
-    _ call: CallFacts? = nil
+    mail: MailOrder? = nil, _ call: CallFacts? = nil
   ) async throws -> SessionGrant {
     let request = UpdateAccountRequest(
-      idToken: session.idToken, displayName: name, photoURL: photo, email: email, newPassword: password)
+      idToken: session.idToken, displayName: name, photoURL: photo, email: email, newPassword: password,
+      mail: mail)
     return try await UpdateAccount(environment)(request, call ?? self.call(mayFetchByEmail: true))
   }
 
@@ -199,6 +200,72 @@ struct `UpdateAccount, every rule` {
     let passed = try world.session(of: "account-y", secondFactor: "totp")
     let grant = try await world.update(passed, password: "a longer secret")
     #expect(try world.claims(grant).signInSecondFactor == "totp")
+  }
+
+  // MARK: the way back
+
+  let back = MailOrder(continueURI: page, locale: "de")
+
+  @Test func `a proved address that is changed is mailed a way back to the page that was named`() async throws {
+    let session = try begin(world)
+    let changed = try await world.update(session, email: bea, mail: back)
+    #expect(world.letters.map(\.kind) == [.emailChanged, .emailChanged])
+    let toOld = try #require(world.letters.first { $0.recipient == .email(ada) })
+    #expect(toOld.locale == "de" && toOld.values["new_email"] == bea)
+    #expect(toOld.values["link"]?.hasPrefix(page + "?mode=revertEmail&") == true)
+    let toNew = try #require(world.letters.first { $0.recipient == .email(bea) })
+    #expect(toNew.values == ["new_email": bea])
+    let confirmed = try await world.confirm(world.code(.emailChanged, to: ada))
+    #expect(confirmed.email == ada && confirmed.session == nil)
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.email == ada && stored.emailProved && stored.passwordHash == "hash:correct horse")
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(changed.refreshToken, world.call()) }
+  }
+
+  @Test func `a second change leaves the way back from the first, which takes the new password along`() async throws {
+    let session = try begin(world)
+    let thief = try await world.update(session, email: bea, mail: back)
+    world.clock.advance(millis: 1)
+    _ = try await world.update(thief, email: "cy@example.com", password: "the thief's own", mail: back)
+    #expect(world.letters.count { $0.values["link"] != nil } == 1, "nobody had proved the second address")
+    _ = try await world.confirm(world.code(.emailChanged, to: ada))
+    let stored = try #require(world.store.state("account-y")).account
+    #expect(stored.email == ada && stored.emailProved && stored.passwordHash == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `nothing leads back where no page was named, nor to an address that nobody proved`(isProved: Bool)
+    async throws
+  {
+    let session = try begin(world, account(isProved ? .proved(ada) : .unproved(ada), password: true))
+    _ = try await world.update(session, email: bea, mail: isProved ? nil : back)
+    #expect(world.store.contents.pendings.isEmpty)
+    #expect(world.letters.count == (isProved ? 2 : 1))
+    #expect(world.letters.allSatisfy { $0.values == ["new_email": bea] })
+  }
+
+  @Test func `a page that is not the caller's is refused whatever is changed, and nothing is written`() async throws {
+    let session = try begin(world)
+    let before = world.store.contents
+    let elsewhere = MailOrder(continueURI: "https://evil.example/")
+    let failure = await refused(.redirectURINotAllowed) {
+      try await world.update(session, email: bea, mail: elsewhere)
+    }
+    #expect(failure?.field == "continue_uri")
+    await refused(.redirectURINotAllowed) { try await world.update(session, name: "Ada", mail: elsewhere) }
+    #expect(world.store.contents == before)
+  }
+
+  @Test func `a page without a change of address leads nowhere, and none is taken where no mail is sent`()
+    async throws
+  {
+    let session = try begin(world)
+    _ = try await world.update(session, name: "Ada", email: ada, mail: back)
+    #expect(world.letters.isEmpty && world.store.contents.pendings.isEmpty)
+    let mute = World()
+    let other = try begin(mute)
+    await refused(.operationNotAllowed) { try await mute.update(other, email: bea, mail: back) }
+    #expect(mute.store.state("account-y")?.account.email == ada)
   }
 
   @Test func `check 34: the same key changes once and answers with the same session`() async throws {

@@ -981,7 +981,7 @@ const ProtobufCMessageDescriptor latchkey__v1__delete_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__delete_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__update_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor latchkey__v1__update_request__field_descriptors[8] =
 {
   {
     "id_token",
@@ -1055,19 +1055,45 @@ static const ProtobufCFieldDescriptor latchkey__v1__update_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "continue_uri",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, continue_uri),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "locale",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UpdateRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__update_request__field_indices_by_name[] = {
   1,   /* field[1] = account */
   5,   /* field[5] = client */
+  6,   /* field[6] = continue_uri */
   0,   /* field[0] = id_token */
   4,   /* field[4] = idempotency_key */
+  7,   /* field[7] = locale */
   3,   /* field[3] = new_password */
   2,   /* field[2] = update_mask */
 };
 static const ProtobufCIntRange latchkey__v1__update_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__update_request__descriptor =
 {
@@ -1077,7 +1103,7 @@ const ProtobufCMessageDescriptor latchkey__v1__update_request__descriptor =
   "Latchkey__V1__UpdateRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__UpdateRequest),
-  6,
+  8,
   latchkey__v1__update_request__field_descriptors,
   latchkey__v1__update_request__field_indices_by_name,
   1,  latchkey__v1__update_request__number_ranges,

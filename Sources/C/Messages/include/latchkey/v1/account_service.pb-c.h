@@ -158,10 +158,19 @@ struct  Latchkey__V1__UpdateRequest
   char *new_password;
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
+  /*
+   * Of a change of address: where the link of the way back leads, with `mode`, `code` and `email` added to its query;
+   * must be allowed to this caller. Empty: the address of before is only told of the change.
+   */
+  char *continue_uri;
+  /*
+   * BCP 47, of that mail.
+   */
+  char *locale;
 };
 #define LATCHKEY__V1__UPDATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__update_request__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__UpdateResponse
