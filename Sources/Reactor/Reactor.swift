@@ -155,6 +155,9 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
   /// There is no room left, or none for this owner.
   package var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
 
+  /// Nobody reads any more what is written.
+  package var isBrokenPipe: Bool { code == EPIPE }
+
   /// Somebody else has the port, or all that there is of something; or the address is on its way to this machine.
   package var isPassing: Bool { [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
 

@@ -96,16 +96,25 @@ package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
 
 /// Writes all bytes to a blocking descriptor; what it refuses is lost. Returns how many it took.
 @discardableResult
-package func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int {
+package func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int { writeUntilRefused(bytes, to: descriptor).count }
+
+/// The same to standard output, whose reader must not take a part for the whole: what it refuses is thrown.
+package func tryWriteOutput(_ bytes: [UInt8]) throws(SystemError) {
+  let code = writeUntilRefused(bytes, to: 1).code
+  guard code == 0 else { throw SystemError(code: code, call: "standard output") }
+}
+
+/// How many bytes the descriptor took, and the errno by which it refused the rest; 0: it took all.
+private func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, code: Int32) {
   var start = 0
   while start < bytes.count {
     let written = unsafe bytes.withUnsafeBytes { buffer in
       unsafe lk_write(descriptor, buffer.baseAddress! + start, buffer.count - start)
     }
-    if written < 0 { break }
+    if written < 0 { return (start, Int32(clamping: -written)) }
     start += Int(written)
   }
-  return start
+  return (start, 0)
 }
 
 /// The processors this process may run on.

@@ -49,15 +49,24 @@ struct Desk {
     }
   }
 
-  /// A call whose answer is a stream; see `Caller.stream`.
+  /// A call whose answer is a stream; see `Caller.stream`. Where `each` throws, the call is cancelled.
   func stream<Answer: WireDecodable>(
-    _ method: String, _ request: some WireEncodable, answering: Answer.Type, _ each: @escaping (Answer) -> Bool
+    _ method: String, _ request: some WireEncodable, answering: Answer.Type, _ each: @escaping (Answer) throws -> Bool
   ) throws {
+    var failure: (any Error)?
     do throws(CallStatus) {
-      try caller.stream("/latchkey.v1." + method, request, answering: answering, each)
+      try caller.stream("/latchkey.v1." + method, request, answering: answering) { answer in
+        do {
+          return try each(answer)
+        } catch {
+          failure = error
+          return false
+        }
+      }
     } catch {
       throw Ending.refused(error, self)
     }
+    if let failure { throw failure }
   }
 
   func health(_ service: String) throws -> HealthCheckResponse.ServingStatus {

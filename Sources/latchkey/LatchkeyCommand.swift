@@ -24,9 +24,9 @@ struct Latchkey: ParsableCommand {
 
       A session is remembered in a file that only you can read; --profile keeps several apart.
 
-      Exit codes: 0 done; 1 the service refused; 2 the command is not understood or a file of it cannot be used; \
-      3 the service cannot be reached; 4 the service wants something else first (another sign-in, a second factor); \
-      5 nobody is signed in.
+      Exit codes: 0 done; 1 the service refused; 2 the command is not understood, a file of it cannot be used, or its \
+      output cannot be written; 3 the service cannot be reached; 4 the service wants something else first (another \
+      sign-in, a second factor); 5 nobody is signed in.
       """,
     version: Build.version,
     groupedSubcommands: [
@@ -56,10 +56,28 @@ struct Latchkey: ParsableCommand {
       var command = try parseAsRoot()
       try command.run()
     } catch {
-      let status = exitCode(for: error)
-      let text = fullMessage(for: error)
-      if !text.isEmpty { writeAll(Array((text + "\n").utf8), to: status.isSuccess ? 1 : 2) }
-      exitNow(status == .validationFailure ? Ending.Code.usage.rawValue : status.rawValue)
+      exitNow(tell(of: error))
+    }
+  }
+
+  /// Says what was not said yet, and returns the exit code.
+  private static func tell(of error: any Error) -> Int32 {
+    if let failure = error as? SystemError {
+      // Who closed the pipe, such as head, has all that it wanted.
+      if !failure.isBrokenPipe { writeAll(Array("\(failure)\n".utf8), to: 2) }
+      return Ending.Code.usage.rawValue
+    }
+    let status = exitCode(for: error)
+    let text = fullMessage(for: error)
+    guard status.isSuccess else {
+      if !text.isEmpty { writeAll(Array((text + "\n").utf8), to: 2) }
+      return status == .validationFailure ? Ending.Code.usage.rawValue : status.rawValue
+    }
+    do throws(SystemError) {
+      try tryWriteOutput(Array((text + "\n").utf8))
+      return status.rawValue
+    } catch {
+      return tell(of: error)
     }
   }
 }
@@ -91,7 +109,7 @@ extension DeskCommand {
 
 /// Shows what is reported, however the command ends.
 func show(asJSON: Bool, _ perform: () throws -> Report) throws {
-  try showEnding(asJSON: asJSON) { try perform().show(asJSON: asJSON, on: 1) }
+  try showEnding(asJSON: asJSON) { try perform().show(asJSON: asJSON) }
 }
 
 /// For a command that shows by itself what it has to say before its end.
@@ -100,7 +118,7 @@ func showEnding(asJSON: Bool, _ perform: () throws -> Void) throws {
     try perform()
   } catch let ending as Ending {
     // A program reads one document from standard output, however the command ended.
-    ending.report.show(asJSON: asJSON, on: asJSON ? 1 : 2)
+    if asJSON { try ending.report.show(asJSON: true) } else { writeAll(ending.report.bytes(asJSON: false), to: 2) }
     throw ExitCode(ending.code.rawValue)
   }
 }

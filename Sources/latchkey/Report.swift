@@ -11,15 +11,14 @@ struct Report {
     self.members = members
   }
 
-  func show(asJSON: Bool, on descriptor: Int32) {
-    var text = lines.map { $0 + "\n" }.joined()
-    if asJSON {
-      var writer = JSONWriter()
-      writer.value(.object(members))
-      text = writer.text + "\n"
-    }
-    writeAll(Array(text.utf8), to: descriptor)
+  func bytes(asJSON: Bool) -> [UInt8] {
+    guard asJSON else { return Array(lines.map { $0 + "\n" }.joined().utf8) }
+    var writer = JSONWriter()
+    writer.value(.object(members))
+    return writer.bytes + [UInt8(ascii: "\n")]
   }
+
+  func show(asJSON: Bool) throws(SystemError) { try tryWriteOutput(bytes(asJSON: asJSON)) }
 }
 
 /// One line that is written over, for people who wait; nil: the end of it.

@@ -49,7 +49,7 @@ struct Watch: ParsableCommand {
       let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
       try Desk(common).stream("EventService/Watch", request, answering: WatchEventsResponse.self) { answer in
         guard let event = answer.event else { return true }
-        Watch.report(event, answer.cursor).show(asJSON: common.json, on: 1)
+        try Watch.report(event, answer.cursor).show(asJSON: common.json)
         left = left.map { $0 - 1 }
         return left != 0
       }

@@ -37,6 +37,11 @@ import Testing
   }
 }
 
+@Test func `a reader that has gone is known by its code`() {
+  #expect(SystemError(code: EPIPE, call: "write").isBrokenPipe)
+  #expect(!SystemError(code: ENOSPC, call: "write").isBrokenPipe)
+}
+
 @Test func `a full disk is known by its codes`() {
   for (code, isFull) in [(ENOSPC, true), (EDQUOT, true), (EIO, false)] {
     #expect(SystemError(code: code, call: "write").isFullDisk == isFull)

@@ -257,7 +257,7 @@ struct Export: DeskCommand {
         writer.value(.object(members + hash))
         text += writer.bytes + [UInt8(ascii: "\n")]
       }
-      writeAll(text, to: 1)
+      try tryWriteOutput(text)
       return true
     }
     return Report([], [JSONMember("outcome", .string("exported")), JSONMember("accounts", .int(Int64(count)))])
