@@ -26,7 +26,7 @@ package struct PrivateFile: Sendable {
   /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are
   /// made for the owner alone.
   package func write(_ bytes: [UInt8]) throws {
-    if let slash = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<slash])) }
+    try makeItsFolder()
     let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
     let descriptor = unsafe lk_create_private(draft)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "create \(draft)") }
@@ -41,6 +41,10 @@ package struct PrivateFile: Sendable {
     }
   }
 
+  private func makeItsFolder() throws {
+    if let slash = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<slash])) }
+  }
+
   /// With those that it is in. One that is there stays as it is.
   package static func makeFolder(_ path: String) throws {
     var folder = path.hasPrefix("/") ? "" : "."
@@ -49,5 +53,26 @@ package struct PrivateFile: Sendable {
       let made = unsafe lk_create_private_folder(folder)
       guard made == 0 || made == -EEXIST else { throw SystemError(code: -made, call: "make the folder \(folder)") }
     }
+  }
+
+  /// Keeps others who ask for it from the file, from before it is read until it is replaced. A file beside it is held,
+  /// since the file itself is another one after each write.
+  package final class Lock {
+    private let descriptor: Int32
+
+    /// Waits for whoever has it, in this process too.
+    package init(of file: PrivateFile) throws {
+      try file.makeItsFolder()
+      let path = file.path + ".lock"
+      descriptor = unsafe lk_open_lock(path)
+      guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
+      // In a folder of everybody's, one that somebody else has made would be held for as long as he likes.
+      guard lk_is_exposed(descriptor) == 0 else { throw Exposed(path: path) }
+      let held = lk_hold_in_turn(descriptor)
+      guard held == 0 else { throw SystemError(code: -held, call: "lock \(path)") }
+    }
+
+    /// Also where `init` throws once it has opened the file.
+    deinit { lk_close(descriptor) }
   }
 }

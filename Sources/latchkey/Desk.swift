@@ -93,41 +93,67 @@ struct Desk {
 
   func keep(_ profile: Profile?) throws { try file.keep(profile, as: common.profileName) }
 
-  /// The session, with an ID token that is good for some time yet.
-  func session() throws -> Profile.SignedIn {
+  /// See `SessionFile.exclusively`: for what presents the refresh token, which a command beside this one may spend.
+  func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try file.exclusively(body) }
+
+  /// The session as it is remembered.
+  func signedIn() throws -> Profile.SignedIn {
     guard let session = try profile().signedIn else { throw Ending.nobody(self) }
-    let marginMillis = 30_000 as Int64
-    guard session.idTokenExpiresAtMillis - marginMillis <= wallMillis() else { return session }
-    return try refreshed(session)
+    return session
   }
 
-  func refreshed(_ session: Profile.SignedIn) throws -> Profile.SignedIn {
-    let answer: RefreshResponse = try call(
-      "SessionService/Refresh", RefreshRequest(refreshToken: session.refreshToken))
-    return try remember(answer.session)
+  /// The session, with an ID token that is good for some time yet.
+  func session() throws -> Profile.SignedIn {
+    let session = try signedIn()
+    guard session.isStale else { return session }
+    return try exclusively {
+      // Whoever had the file before may have refreshed it.
+      let session = try signedIn()
+      return session.isStale ? try refreshed() : session
+    }
+  }
+
+  func refreshed() throws -> Profile.SignedIn {
+    try exclusively {
+      let answer: RefreshResponse = try call(
+        "SessionService/Refresh", RefreshRequest(refreshToken: try signedIn().refreshToken))
+      return try remember(answer.session)
+    }
   }
 
   /// - Parameter completed: what was held is linked, or was the credential itself.
   @discardableResult
   func remember(_ session: Session?, completed: Bool = false) throws -> Profile.SignedIn {
     guard let signedIn = Profile.SignedIn(session) else { throw Ending.unknownAnswer }
-    var profile = try profile()
-    profile.signedIn = signedIn
-    if completed { profile.pending = nil }
-    try keep(profile)
+    try change { profile in
+      profile.signedIn = signedIn
+      if completed { profile.pending = nil }
+    }
     return signedIn
   }
 
   func remember<Value>(_ place: WritableKeyPath<Profile, Value?>, _ value: Value?) throws {
-    var profile = try profile()
-    profile[keyPath: place] = value
-    try keep(profile)
+    try change { $0[keyPath: place] = value }
   }
 
   /// The name of this profile towards the service; it is kept, because what is held is bound to it.
-  func binding() throws -> String {
-    let profile = try profile()
-    try keep(profile)
-    return profile.binding
+  func binding() throws -> String { try change { _ in }.binding }
+
+  @discardableResult
+  private func change(_ body: (inout Profile) -> Void) throws -> Profile {
+    try exclusively {
+      var profile = try profile()
+      body(&profile)
+      try keep(profile)
+      return profile
+    }
+  }
+}
+
+extension Profile.SignedIn {
+  /// The ID token has expired, or would on its way.
+  fileprivate var isStale: Bool {
+    let marginMillis = 30_000 as Int64
+    return idTokenExpiresAtMillis - marginMillis <= wallMillis()
   }
 }

@@ -58,25 +58,41 @@ struct Profile: Equatable {
 }
 
 /// The file of all profiles.
-struct SessionFile {
+final class SessionFile {
   private static let bytesMax = 1 << 20
-  let file: PrivateFile
+  private let file: PrivateFile
+  private var lock: PrivateFile.Lock?
 
   init(_ path: String) { file = PrivateFile(path) }
+
+  /// Runs `body` while no other command does, so that none writes back what another has replaced meanwhile. It may be
+  /// nested, but nothing in it waits for a person: other commands wait for its end.
+  func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
+    guard lock == nil else { return try body() }
+    do {
+      lock = try PrivateFile.Lock(of: file)
+    } catch {
+      throw Ending.usage("--session-file", "\(error)")
+    }
+    defer { lock = nil }
+    return try body()
+  }
 
   func profile(_ name: String) throws -> Profile? { try members()[name].flatMap(Profile.init) }
 
   /// nil forgets the profile.
   func keep(_ profile: Profile?, as name: String) throws {
-    var members = try members()
-    members[name] = profile.map(\.json)
-    let sorted = members.sorted { $0.key < $1.key }.map { JSONMember($0.key, $0.value) }
-    var writer = JSONWriter()
-    writer.value(.object([JSONMember("profiles", .object(sorted))]))
-    do {
-      try file.write(writer.bytes + [UInt8(ascii: "\n")])
-    } catch {
-      throw Ending.usage("--session-file", "\(error)")
+    try exclusively {
+      var members = try members()
+      members[name] = profile.map(\.json)
+      let sorted = members.sorted { $0.key < $1.key }.map { JSONMember($0.key, $0.value) }
+      var writer = JSONWriter()
+      writer.value(.object([JSONMember("profiles", .object(sorted))]))
+      do {
+        try file.write(writer.bytes + [UInt8(ascii: "\n")])
+      } catch {
+        throw Ending.usage("--session-file", "\(error)")
+      }
     }
   }
 

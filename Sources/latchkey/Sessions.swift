@@ -15,8 +15,7 @@ struct Refresh: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    guard let session = try desk.profile().signedIn else { throw Ending.nobody(desk) }
-    let fresh = try desk.refreshed(session)
+    let fresh = try desk.refreshed()
     let until = rfc3339(fresh.idTokenExpiresAtMillis)
     return Report(["Fresh tokens; the ID token is good until \(until)."], [
       JSONMember("outcome", .string("session")), JSONMember("account_id", .string(fresh.accountID)),
@@ -43,7 +42,6 @@ struct SignOut: DeskCommand {
   }
 
   func perform(_ desk: Desk) throws -> Report {
-    guard let session = try desk.profile().signedIn else { throw Ending.nobody(desk) }
     if all {
       let answer: RevokeAllResponse = try desk.call(
         "SessionService/RevokeAll", RevokeAllRequest(idToken: try desk.session().idToken))
@@ -52,11 +50,14 @@ struct SignOut: DeskCommand {
         JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
       ])
     }
-    if !local {
-      let _: SignOutResponse = try desk.call(
-        "SessionService/SignOut", SignOutRequest(refreshToken: session.refreshToken))
+    try desk.exclusively {
+      let session = try desk.signedIn()
+      if !local {
+        let _: SignOutResponse = try desk.call(
+          "SessionService/SignOut", SignOutRequest(refreshToken: session.refreshToken))
+      }
+      try desk.keep(nil)
     }
-    try desk.keep(nil)
     return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
   }
 }

@@ -44,6 +44,35 @@ import Testing
   }
 }
 
+@Test func `who locks a private file keeps others from its lock until its end`() async throws {
+  try await withFolder { folder in
+    let file = PrivateFile(folder + "/a/secret")
+    let events = Notes<String>()
+    var lock: PrivateFile.Lock? = try PrivateFile.Lock(of: file)
+    startThread(named: "second") {
+      let second = try? PrivateFile.Lock(of: file)
+      events.add(second == nil ? "refused" : "locked")
+    }
+    // Long enough for a thread that does not wait.
+    try await Task.sleep(for: .milliseconds(50))
+    withExtendedLifetime(lock) { events.add("let go of") }
+    lock = nil
+    #expect(await eventually { events.all.count == 2 })
+    #expect(events.all == ["let go of", "locked"])
+    #expect(mode(file.path + ".lock") == 0o600)
+    #expect(mode(folder + "/a") == 0o700)
+  }
+}
+
+@Test func `a lock that others could hold is refused`() async throws {
+  try await withFolder { folder in
+    let file = PrivateFile(folder + "/secret")
+    _ = try PrivateFile.Lock(of: file)
+    unsafe chmod(file.path + ".lock", 0o620)
+    #expect(throws: PrivateFile.Exposed(path: file.path + ".lock")) { try PrivateFile.Lock(of: file) }
+  }
+}
+
 @Test func `what cannot be written says so`() async throws {
   try await withFolder { folder in
     try PrivateFile(folder + "/file").write([1])

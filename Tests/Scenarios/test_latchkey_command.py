@@ -115,7 +115,8 @@ def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -
     person.sign_up(fresh_email())
     assert stat.S_IMODE(person.sessions.stat().st_mode) == 0o600
     assert stat.S_IMODE(person.sessions.parent.stat().st_mode) == 0o700
-    assert [each.name for each in person.sessions.parent.iterdir()] == ["session.json"], "no draft is left behind"
+    left = {each.name: stat.S_IMODE(each.stat().st_mode) for each in person.sessions.parent.iterdir()}
+    assert left == {"session.json": 0o600, "session.json.lock": 0o600}, "no draft is left behind"
     person.sessions.chmod(0o644)
     exposed = person.run("whoami")
     assert exposed.returncode == USAGE and "chmod 600" in exposed.stderr

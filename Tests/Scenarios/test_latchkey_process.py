@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clients import fresh_email
 from configuration import KEYS
 from processes import Server
-from test_latchkey_command import LATCHKEY, USAGE, Person
+from test_latchkey_command import DONE, LATCHKEY, USAGE, Person
 
 
 @pytest.fixture
@@ -48,3 +51,54 @@ def test_a_watch_whose_reader_has_gone_ends_in_silence_with_the_next_event(perso
     assert watching.wait(timeout=30) == USAGE
     assert watching.stderr.read() == ""
     watching.stderr.close()
+
+
+def remembered(person: Person) -> dict[str, Any]:
+    """The session of each profile."""
+    profiles = json.loads(person.sessions.read_text())["profiles"]
+    return {name: profile["session"] for name, profile in profiles.items()}
+
+
+def test_commands_of_different_profiles_at_once_keep_each_others_tokens(person: Person) -> None:
+    names = [f"p{number}" for number in range(6)]
+    for name in names:
+        person.json("sign-in", "--anonymous", "--profile", name)
+    before = remembered(person)
+    for running in [begin(person, "refresh", "--profile", name) for name in names]:
+        said = running.communicate(timeout=60)
+        assert running.returncode == DONE, said
+    after = remembered(person)
+    assert [name for name in names if after[name]["refresh_token"] == before[name]["refresh_token"]] == []
+
+
+def test_commands_of_one_profile_at_once_refresh_its_session_and_do_not_end_it(person: Person) -> None:
+    person.sign_up(fresh_email())
+    document = json.loads(person.sessions.read_text())
+    document["profiles"]["default"]["session"] |= {"id_token": "expired", "id_token_expires_at_millis": 0}
+    person.sessions.write_text(json.dumps(document))
+    for running in [begin(person, *words) for words in (["whoami"], ["refresh"], ["token"], ["refresh"], ["sessions"])]:
+        said = running.communicate(timeout=60)
+        assert running.returncode == DONE, said
+    assert person.json("refresh")["outcome"] == "session"
+
+
+def test_a_command_waits_until_another_has_written_the_sessions(person: Person) -> None:
+    person.sign_up(fresh_email())
+    before = remembered(person)
+    with person.sessions.with_name("session.json.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = begin(person, "refresh")
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+        assert remembered(person) == before
+        assert person.json("token")["id_token"] == before["default"]["id_token"], "who only reads does not wait"
+    said = waiting.communicate(timeout=60)
+    assert waiting.returncode == DONE, said
+    assert remembered(person) != before
+
+
+def test_a_lock_that_others_may_hold_is_none(person: Person) -> None:
+    person.sign_up(fresh_email())
+    person.sessions.with_name("session.json.lock").chmod(0o666)
+    exposed = person.run("refresh")
+    assert exposed.returncode == USAGE and "chmod 600" in exposed.stderr

@@ -249,6 +249,11 @@ static inline int lk_create_private(const char *path) {
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   return fd < 0 ? -errno : fd;
 }
+// A file of its owner alone that is there only to be held; made where there is none.
+static inline int lk_open_lock(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return fd < 0 ? -errno : fd;
+}
 static inline int lk_create_private_folder(const char *path) { return mkdir(path, 0700) < 0 ? -errno : 0; }
 static inline int lk_open_folder(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -256,6 +261,12 @@ static inline int lk_open_folder(const char *path) {
 }
 // Until the descriptor is closed; -EWOULDBLOCK: another process has it.
 static inline int lk_hold(int fd) { return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0; }
+// The same, once whoever has it lets go.
+static inline int lk_hold_in_turn(int fd) {
+  int result;
+  do result = flock(fd, LOCK_EX); while (result < 0 && errno == EINTR);
+  return result < 0 ? -errno : 0;
+}
 // A folder's names are asked for one by one; NULL: it cannot be opened, and *code says why, or there is none left.
 static inline DIR *lk_list(const char *path, int *code) {
   DIR *list = opendir(path);
