@@ -125,6 +125,11 @@ package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
   let descriptor = unsafe lk_open_for_reading(path)
   guard descriptor >= 0 else { return nil }
   defer { lk_close(descriptor) }
+  return readRest(of: descriptor, bytesMax: bytesMax)
+}
+
+/// What is left of a blocking descriptor; nil where it cannot be read or is longer than `bytesMax`.
+func readRest(of descriptor: Int32, bytesMax: Int) -> [UInt8]? {
   var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
   var count = 0
   while count < bytes.count {
@@ -177,14 +182,24 @@ package final class FileReader {
   private static let portionBytes = 65_536
   private let descriptor: Int32
   private let path: String
+  private let isOpenedHere: Bool
 
   package init(_ path: String) throws {
     self.path = path
+    isOpenedHere = true
     descriptor = unsafe lk_open_for_reading(path)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
   }
 
-  deinit { lk_close(descriptor) }
+  private init(_ descriptor: Int32, named name: String) {
+    path = name
+    isOpenedHere = false
+    self.descriptor = descriptor
+  }
+
+  package static func ofStandardInput() -> FileReader { FileReader(0, named: "standard input") }
+
+  deinit { if isOpenedHere { lk_close(descriptor) } }
 
   /// nil: the end.
   package func next() throws -> [UInt8]? {

@@ -22,6 +22,16 @@ import Testing
   #expect(readFile("/dev/null", bytesMax: 0) == [])
 }
 
+@Test func `what is left of a descriptor is read whole up to the limit, without the name of a file`() {
+  for (bytesMax, expected) in [(1, [1]), (0, nil)] as [(Int, [UInt8]?)] {
+    let pair = Pair()
+    defer { pair.close() }
+    pair.write()
+    #expect(lk_shutdown_write(pair.far) == 0)
+    #expect(readRest(of: pair.near, bytesMax: bytesMax) == expected)
+  }
+}
+
 @Test func `a thread may wait for what runs elsewhere, and gets its value or its error`() async throws {
   struct Refused: Error {}
   let (value, failure) = await withCheckedContinuation { continuation in

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import json
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clients import fresh_email
+from clients import PASSWORD, fresh_email
 from configuration import KEYS
 from processes import Server
 from test_latchkey_command import DONE, LATCHKEY, USAGE, Person
@@ -102,3 +103,23 @@ def test_a_lock_that_others_may_hold_is_none(person: Person) -> None:
     person.sessions.with_name("session.json.lock").chmod(0o666)
     exposed = person.run("refresh")
     assert exposed.returncode == USAGE and "chmod 600" in exposed.stderr
+
+
+def run_on_a_socket(person: Person, *words: str, sent: str) -> subprocess.CompletedProcess[str]:
+    """As programs are run that have a socket for standard input, which no path opens."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(sent.encode())
+        ours.shutdown(socket.SHUT_WR)
+        return subprocess.run([LATCHKEY, *words], stdin=theirs, capture_output=True, text=True, timeout=60,
+                              env=person.environment)
+
+
+def test_standard_input_is_read_as_it_was_handed_over(person: Person) -> None:
+    email = fresh_email()
+    signed_up = run_on_a_socket(person, "sign-up", "--email", email, "--password-file", "-", sent=PASSWORD + "\n")
+    assert signed_up.returncode == DONE, signed_up.stderr
+    row = json.dumps({"users": [{"localId": fresh_email(), "email": fresh_email()}]})
+    imported = run_on_a_socket(person, "import", "-", "--dry-run", "--json", sent=row)
+    assert imported.returncode == DONE, imported.stdout + imported.stderr
+    assert json.loads(imported.stdout)["imported"] == 1

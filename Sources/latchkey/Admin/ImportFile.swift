@@ -26,7 +26,7 @@ final class ExportFile {
     self.path = path
     self.rowsMax = rowsMax
     do {
-      reader = try FileReader(path == "-" ? "/dev/stdin" : path)
+      reader = path == "-" ? FileReader.ofStandardInput() : try FileReader(path)
     } catch {
       throw Ending.usage(path, "\(error)")
     }
