@@ -95,9 +95,20 @@ struct CommonOptions: ParsableArguments {
 
   private func apiKey() throws -> String? {
     if let file = apiKeyFile ?? environmentVariable("LATCHKEY_API_KEY_FILE") {
-      return try SecretSource(option: "--api-key-file", file: file).read()
+      let option = "--api-key-file"
+      return try apiKey(SecretSource(option: option, file: file).read(), of: option)
     }
-    return environmentVariable("LATCHKEY_API_KEY")
+    return try environmentVariable("LATCHKEY_API_KEY").map { try apiKey($0, of: "$LATCHKEY_API_KEY") }
+  }
+
+  /// Without the empty lines that may follow it in a file. RFC 6750 2.1: a bearer token has no blank inside.
+  private func apiKey(_ text: String, of option: String) throws -> String {
+    var key = text
+    while key.last?.isWhitespace == true { key.removeLast() }
+    guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw Ending.usage(option, "an API key is one word of visible ASCII characters")
+    }
+    return key
   }
 }
 

@@ -379,6 +379,19 @@ def test_the_calling_service_is_named_by_its_certificate_or_by_its_key(person: P
     assert unknown["error"]["reason"] == "CALLER_UNIDENTIFIED"
 
 
+def test_an_api_key_may_end_in_empty_lines_and_is_visible_ascii(person: Person) -> None:
+    long = person.file("long.apikey", KEYS["web"] + " \r\n\n")
+    assert person.json("health", "--api-key-file", long) == {"status": "SERVING"}
+    assert person.json("providers", "--email", fresh_email(), "--api-key-file", long, LATCHKEY_API_KEY="")
+    for wrong in ("lk_secret word", " lk_secret", "lk_secr\u00e9t", "lk_secret\nlk_secret", " "):
+        file = person.file("wrong.apikey", wrong)
+        told = [person.json("health", "--api-key-file", file, code=USAGE)["error"],
+                person.json("health", code=USAGE, LATCHKEY_API_KEY_FILE=file)["error"],
+                person.json("health", code=USAGE, LATCHKEY_API_KEY=wrong)["error"]]
+        assert [each["option"] for each in told] == ["--api-key-file", "--api-key-file", "$LATCHKEY_API_KEY"]
+        assert not [each for each in told if "lk_secr" in each["message"]]
+
+
 @pytest.mark.parametrize("words", [
     ["sign-in"], ["sign-in", "--email", "a@b.c", "--provider", "x"], ["sign-in", "--nonce", "x"], ["unlink"],
     ["health", "--server", "nowhere"], ["health", "--cert", "x"], ["health", "--ca", "/no/such/file"],
