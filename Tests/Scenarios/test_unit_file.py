@@ -30,6 +30,10 @@ def test_the_unit_starts_again_for_as_long_as_something_passes_and_not_over_a_wr
     assert "\nExecStartPre=" not in UNIT.read_text(), "its 78 would be no reason to stop"
 
 
+def test_the_unit_waits_for_the_clock_to_be_set() -> None:
+    assert "time-sync.target" in value("After").split()
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_understands_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name

@@ -166,6 +166,27 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(replica.desk.signingKeys() == before)
 }
 
+@Test func `a start on a key of a clock that was ahead makes one that signs at once, and warns`() async throws {
+  let first = KeyStore()
+  _ = try await load(first, vault())
+  var ahead = try #require(first.records.first)
+  let month: Int64 = 30 * 86_400_000
+  ahead.publishedAt = ahead.publishedAt.adding(millis: month)
+  ahead.activeFrom = ahead.activeFrom.adding(millis: month)
+  let store = KeyStore([ahead])
+  let told = try await lines { log in
+    let replica = try await SigningKeyWatch(
+      store, vault(), algorithm: .es256, KeyPolicy(), issuer: "https://auth.example", log: log)
+    await replica.look(.look)
+  }
+  #expect(store.records.count == 2 && store.records.allSatisfy { $0.retiredAt == nil })
+  #expect(told.count { $0["level"] == "warning" } == 1)
+  let made = try #require(store.records.last)
+  let ring = try SigningKeys.ring(store.records, vault(), KeyPolicy())
+  #expect(ring.activeKey(at: made.activeFrom.seconds)?.keyID == made.keyID)
+  #expect(ring.activeKey(at: ahead.activeFrom.seconds)?.keyID == ahead.keyID)
+}
+
 @Test func `of two first starts at once both use the key that won`() async throws {
   let other = KeyStore()
   _ = try await load(other, vault())

@@ -131,6 +131,40 @@ func `a key that cannot be opened here is followed at once by one that can, wher
     KeyRotation.decide(records, foreign: ["b"], algorithm: "ES256", .look, policy(), now: now) == KeyRotation())
 }
 
+@Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
+func `a key that a clock ahead has put off is joined by one that signs at once, where no other does`(
+  occasion: KeyRotation.Occasion
+) throws {
+  let filled = KeyRotation(successorFrom: now, fillsGap: true)
+  for away in [1, day, 4_000 * day] { #expect(decide([key("a", activeFrom: away)], occasion) == filled) }
+  let successor = key("b", activeFrom: 0)
+  #expect(filled.change(successor) == Change([.insertSigningKey(successor)]))
+  #expect(decide([successor, key("a", activeFrom: 4_000 * day)]) == KeyRotation())
+}
+
+@Test func `a retired key is not removed while no other one signs, such as where a clock ahead has retired it`() {
+  let kept = policy().keptMillis
+  let records = [key("a", activeFrom: -day, retiredAt: -kept), key("b", activeFrom: 100 * day)]
+  #expect(decide(records) == KeyRotation(successorFrom: now, fillsGap: true))
+  #expect(
+    decide(records + [key("c", activeFrom: 0)]) == KeyRotation(removesRetiredBy: now.adding(millis: -kept)))
+}
+
+@Test func `a key that is further away than any is published ahead gets one before it, which is published as ever`() {
+  let lead = now.adding(millis: 3_600_000)
+  let records = [key("a", activeFrom: -day, retiredAt: 100 * day), key("b", activeFrom: 100 * day)]
+  #expect(decide(records) == KeyRotation(successorFrom: lead, fillsGap: true))
+  #expect(decide(records + [key("c", activeFrom: 3_600_000)], .demand) == KeyRotation())
+  let published = [key("a", activeFrom: -day, retiredAt: 7 * day), key("b", activeFrom: 7 * day)]
+  #expect(decide(published, .demand) == KeyRotation())
+}
+
+@Test func `a key in the far future holds up no rotation, which retires it with the one that signs`() {
+  let lead = now.adding(millis: 3_600_000)
+  let records = [key("a", activeFrom: -90 * day), key("b", activeFrom: 100 * day)]
+  #expect(decide(records) == KeyRotation(successorFrom: lead, retired: ["a", "b"]))
+}
+
 @Test func `nothing to do is no change`() {
   #expect(KeyRotation().change(nil) == nil)
 }

@@ -165,7 +165,8 @@ package struct Settings: Sendable {
         "rotate_days", 90, 0...3_650, "after how long another key signs; 0: only when SIGUSR1 asks for it")
       keyPolicy.rotateMillis = days == 0 ? nil : Int64(days) * 86_400_000
       keyPolicy.publishLeadMillis = try group.seconds(
-        "publish_lead_seconds", 3_600, 4...604_800, "how long a key is published before it signs")
+        "publish_lead_seconds", 3_600, 4...KeyPolicy.publishLeadSecondsMax,
+        "how long a key is published before it signs")
       keyPolicy.tokenLifetimeMaxMillis = max(policy.idTokenLifetimeMillis, policy.customTokenLifetimeMaxMillis)
     }
     try reader.group("passwords") { group throws(ConfigurationError) in

@@ -13,6 +13,9 @@ package struct KeyPolicy: Hashable, Sendable {
 
   package init() {}
 
+  /// A key that is further away than this was put there by a clock that was ahead.
+  static let publishLeadSecondsMax = 604_800
+
   /// How often each replica reads the keys again: every one knows a key long before any of them signs with it.
   var readMillis: Int64 { min(60_000, publishLeadMillis / 4) }
 
@@ -41,6 +44,8 @@ struct KeyRotation: Hashable, Sendable {
   var retired: [String] = []
   /// Keys that were retired by this moment are needed by no token any more.
   var removesRetiredBy: Timestamp?
+  /// The key that is to be made signs until those do that are there: by a clock that was ahead they begin too late.
+  var fillsGap = false
 
   /// - Parameter foreign: the ids of keys that cannot be used here.
   static func decide(
@@ -48,8 +53,10 @@ struct KeyRotation: Hashable, Sendable {
     _ policy: KeyPolicy, now: Timestamp
   ) -> KeyRotation {
     var rotation = KeyRotation()
+    let isSigning = records.contains { !foreign.contains($0.keyID) && $0.isActive(at: now) }
     let needless = now.adding(millis: -policy.keptMillis)
-    if records.contains(where: { $0.retiredAt.map { $0 <= needless } ?? false }) {
+    // By a clock that is wrong the one that all others sign with is needless: nothing is removed while none signs here.
+    if isSigning, records.contains(where: { $0.retiredAt.map { $0 <= needless } ?? false }) {
       rotation.removesRetiredBy = needless
     }
     // Whoever retires a key publishes the one that follows it in the same change, so that one is always left.
@@ -59,11 +66,20 @@ struct KeyRotation: Hashable, Sendable {
       return rotation
     }
     let ours = current.filter { !foreign.contains($0.keyID) }
-    guard let last = ours.max(by: { $0.activeFrom < $1.activeFrom }) else {
+    guard !ours.isEmpty else {
       // A server with another master key has replaced the last one of ours: one that we can use takes its place.
       let end = records.filter { !foreign.contains($0.keyID) }.compactMap(\.retiredAt).max()
       rotation.successorFrom = max(now, end ?? now)
       rotation.retired = current.map(\.keyID)
+      return rotation
+    }
+    let horizon = now.adding(millis: Int64(KeyPolicy.publishLeadSecondsMax) * 1_000 + policy.skewMillis)
+    guard isSigning, let last = ours.filter({ $0.activeFrom <= horizon }).max(by: { $0.activeFrom < $1.activeFrom })
+    else {
+      // The later ones stay, and the next rotation retires them: a replica whose clock is ahead signs with them, and
+      // would replace a key that took their place as too old at once.
+      rotation.successorFrom = isSigning ? now.adding(millis: policy.publishLeadMillis) : now
+      rotation.fillsGap = true
       return rotation
     }
     let isOnItsWay = now < last.activeFrom
@@ -80,12 +96,17 @@ struct KeyRotation: Hashable, Sendable {
   func change(_ successor: SigningKeyRecord?) -> Change? {
     var writes: [Write] = []
     if let successor, let successorFrom {
-      // Of replicas that rotate at once one retires the key; those that make the first have none to retire.
-      if retired.isEmpty { writes.append(.guardNoSigningKey) }
+      // Of replicas that rotate at once one retires the key; those that make the first have none to retire. Of those
+      // that fill a gap at once each may: several keys that sign do no harm.
+      if retired.isEmpty, !fillsGap { writes.append(.guardNoSigningKey) }
       writes += retired.map { .retireSigningKey(keyID: $0, at: successorFrom) }
       writes.append(.insertSigningKey(successor))
     }
     if let removesRetiredBy { writes.append(.deleteSigningKeys(retiredBy: removesRetiredBy)) }
     return writes.isEmpty ? nil : Change(writes)
   }
+}
+
+extension SigningKeyRecord {
+  func isActive(at now: Timestamp) -> Bool { activeFrom <= now && retiredAt.map { now < $0 } ?? true }
 }

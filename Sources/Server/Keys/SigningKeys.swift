@@ -26,6 +26,7 @@ enum SigningKeys {
       guard let change = rotation.change(successor) else { return records }
       guard case .committed = try await store.commit(change, fate: Fate()) else { continue }
       if let successor {
+        if rotation.fillsGap { log.warning("the signing keys lie in the future: a clock is or was ahead") }
         log.info("signing key published", ["key": successor.keyID, "signs_from": rfc3339(successor.activeFrom.millis)])
       }
       if rotation.removesRetiredBy != nil { log.info("retired signing keys removed") }
@@ -73,7 +74,7 @@ enum SigningKeys {
     _ records: [SigningKeyRecord], _ vault: Vault, now: Timestamp
   ) throws -> Set<String> {
     let faults = unusable(records, vault)
-    let signing = records.filter { $0.activeFrom <= now && $0.retiredAt.map { now < $0 } ?? true }
+    let signing = records.filter { $0.isActive(at: now) }
     let needed = signing.isEmpty ? records : signing
     if let first = needed.first, let fault = faults[first.keyID], needed.allSatisfy({ faults[$0.keyID] != nil }) {
       throw fault
