@@ -46,6 +46,28 @@ package func startThread(named name: String, niceness: Int32 = 0, _ body: @escap
   }
 }
 
+/// A thread that makes something and then runs what `make` returns. Comes back once it is made, and throws what kept it
+/// from that: a server without one of its parts would look as if it were one.
+package func startPart(
+  named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws -> () -> Void
+) throws {
+  let made = Wakeups()
+  let failure = Mutex<(any Error)?>(nil)
+  startThread(named: name, niceness: niceness) {
+    let run: () -> Void
+    do {
+      run = try make()
+    } catch {
+      failure.withLock { $0 = error }
+      return made.signal()
+    }
+    made.signal()
+    run()
+  }
+  made.wait()
+  if let error = failure.withLock({ $0 }) { throw error }
+}
+
 /// Only for threads that nobody waits for.
 package func sleepThread(millis: UInt32) { usleep(millis * 1000) }
 

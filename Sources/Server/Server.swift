@@ -88,7 +88,7 @@ package final class Server: Sendable {
     sweeping = Task.detached { await sweeper.run() }
     let deliveryFetcher = try Server.naming("delivery") { try settings.deliveryFetcher() }
     let roads = try settings.roads(deliveryFetcher)
-    deliveryThread = try deliveryFetcher.map { try DeliveryThread($0, log: log) }
+    deliveryThread = try Server.naming("delivery") { try deliveryFetcher.map { try DeliveryThread($0) } }
     courier = Courier(
       environment, templates: try settings.templates(), roads: roads,
       schedule: settings.delivery.schedule, metrics: metrics, log: log)
@@ -104,7 +104,7 @@ package final class Server: Sendable {
     try startEndpoint(metrics)
     if let keysTLS { try startKeys(keysTLS, metrics) }
     try startWorkers(shared, calls)
-    startAcceptor(shared, listening)
+    try startAcceptor(shared, listening)
   }
 
   /// Takes connections from now on: whoever can drain the server knows it.
@@ -142,17 +142,21 @@ package final class Server: Sendable {
     if let failure = failures.withLock(\.first) { throw failure }
   }
 
-  private func startAcceptor(_ shared: Shared, _ listening: BoundSocket) {
-    let (mailbox, workers, log) = (acceptorMailbox, workers, log)
-    startThread(named: "acceptor") { [self] in
-      mayAccept.wait()
-      do {
-        // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
-        try Acceptor(Listening(listening), mailbox: mailbox, workers: workers, shared: shared).run()
-      } catch {
-        log.error("the listener cannot run", ["why": "\(error)"])
+  /// Returns once there is one, which waits until it may.
+  private func startAcceptor(_ shared: Shared, _ listening: BoundSocket) throws {
+    let (mailbox, workers) = (acceptorMailbox, workers)
+    try Server.naming("listen") {
+      try startPart(named: "acceptor") { [self] in
+        var acceptor: Acceptor? = try Acceptor(
+          Listening(listening), mailbox: mailbox, workers: workers, shared: shared)
+        return {
+          self.mayAccept.wait()
+          acceptor?.run()
+          // Gone, and its socket closed, before the workers hear of the drain: no connection is taken to be left alone.
+          acceptor = nil
+          self.listenerClosed.signal()
+        }
       }
-      listenerClosed.signal()
     }
   }
 
@@ -179,10 +183,10 @@ package final class Server: Sendable {
   /// Off unless an address is configured.
   private func startEndpoint(_ metrics: ServerMetrics) throws {
     guard !settings.metricsAddress.isEmpty else { return }
-    let socket = try Server.naming("metrics") {
-      try BoundSocket(address: settings.metricsAddress, port: settings.metricsPort, backlog: 16)
+    let port = try Server.naming("metrics") {
+      let socket = try BoundSocket(address: settings.metricsAddress, port: settings.metricsPort, backlog: 16)
+      return try HTTPEndpoint.start(.metrics(metrics, settings.limits), on: socket, endpointMailbox, log: log)
     }
-    let port = HTTPEndpoint.start(.metrics(metrics, settings.limits), on: socket, endpointMailbox, log: log)
     log.info("metrics", ["address": "\(settings.metricsAddress):\(port)"])
   }
 
@@ -199,13 +203,13 @@ package final class Server: Sendable {
   }
 
   private func startKeys(_ tls: CurrentContext, _ metrics: ServerMetrics) throws {
-    let socket = try Server.naming("keys") {
-      try BoundSocket(address: settings.keysAddress, port: settings.keysPort, backlog: 256)
-    }
     let documents = KeyDocuments(
       issuer: settings.issuer, url: settings.keysURL, maxAgeMillis: settings.keyPolicy.cacheMillis, desk: keys.desk)
     let site = HTTPSite.keys(documents, tls: tls, metrics, settings.limits)
-    let port = HTTPEndpoint.start(site, on: socket, keysMailbox, log: log)
+    let port = try Server.naming("keys") {
+      let socket = try BoundSocket(address: settings.keysAddress, port: settings.keysPort, backlog: 256)
+      return try HTTPEndpoint.start(site, on: socket, keysMailbox, log: log)
+    }
     log.info("keys", ["address": "\(settings.keysAddress):\(port)"])
   }
 

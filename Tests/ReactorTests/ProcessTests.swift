@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 import Testing
 
 @testable import Reactor
@@ -41,4 +42,19 @@ import Testing
   }
   #expect(try value.get() == 5)
   #expect(throws: Refused.self) { try failure.get() }
+}
+
+@Test func `a part with a thread of its own is made before it is gone on with, and what is in the way is thrown`()
+  throws
+{
+  struct Refused: Error {}
+  let isMade = Atomic<Bool>(false)
+  let ran = Wakeups()
+  try startPart(named: "part") {
+    isMade.store(true, ordering: .releasing)
+    return { ran.signal() }
+  }
+  #expect(isMade.load(ordering: .acquiring) == true)
+  ran.wait()
+  #expect(throws: Refused.self) { try startPart(named: "part") { throw Refused() } }
 }

@@ -8,15 +8,11 @@ final class DeliveryThread: Sendable {
   private let mailbox: Mailbox<Letter>
 
   /// Throws where there is nothing to turn it by.
-  init(_ fetcher: CurlFetcher, log: Log) throws {
+  init(_ fetcher: CurlFetcher) throws {
     mailbox = try Mailbox()
-    startThread(named: "delivery", niceness: 10) { [mailbox] in
-      do {
-        try Turning(mailbox, fetcher.driver(0)).run()
-      } catch {
-        log.error("messages cannot be sent", ["why": "\(error)"])
-        fetcher.close()
-      }
+    try startPart(named: "delivery", niceness: 10) { [mailbox] in
+      let turning = try Turning(mailbox, fetcher.driver(0))
+      return { turning.run() }
     }
   }
 

@@ -67,13 +67,10 @@ final class HTTPEndpoint: ReactorDriver {
   /// Listens there and serves on a thread of its own, until the mailbox is told to stop; returns the port.
   static func start(
     _ site: HTTPSite, on socket: BoundSocket, _ mailbox: Mailbox<Letter>, log: Log
-  ) -> UInt16 {
-    startThread(named: site.name, niceness: 10) {
-      do {
-        try HTTPEndpoint(Listening(socket), mailbox: mailbox, site, log: log).run()
-      } catch {
-        log.error("the \(site.name) endpoint cannot run", ["why": "\(error)"])
-      }
+  ) throws -> UInt16 {
+    try startPart(named: site.name, niceness: 10) {
+      let endpoint = try HTTPEndpoint(Listening(socket), mailbox: mailbox, site, log: log)
+      return { endpoint.run() }
     }
     return socket.port
   }
