@@ -57,11 +57,12 @@ package final class Server: Sendable {
     log.info("store open", ["place": opened.place, opened.kind: opened.version])
     keys = try await SigningKeyWatch(
       opened.store, vault, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer,
-      signers: try settings.signersOfCustomTokens(), log: log)
+      signers: try Settings.again(settings.signersOfCustomTokens), log: log)
     let tokens = keys.desk
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
-    let providers = try settings.registry(fetching: CountedFetcher(fetcher: fetcher, metrics: metrics))
+    let counted = CountedFetcher(fetcher: fetcher, metrics: metrics)
+    let providers = try Settings.again { () throws(ConfigurationError) in try settings.registry(fetching: counted) }
     let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault, log), metrics)
     let backups = try Server.naming("store.backup_folder") { try settings.backupDesk(of: opened.store, log: log) }
     let environment = Environment(
@@ -90,7 +91,7 @@ package final class Server: Sendable {
     let roads = try settings.roads(deliveryFetcher)
     deliveryThread = try Server.naming("delivery") { try deliveryFetcher.map { try DeliveryThread($0) } }
     courier = Courier(
-      environment, templates: try settings.templates(), roads: roads,
+      environment, templates: try Settings.again(settings.templates), roads: roads,
       schedule: settings.delivery.schedule, metrics: metrics, log: log)
     delivering = Task.detached { [courier] in await courier.run() }
     watchingKeys = keys.start()
@@ -129,7 +130,7 @@ package final class Server: Sendable {
           worker.run()
         } catch {
           log.error("a reactor cannot run", ["why": "\(error)"])
-          let isPassing = (error as? SystemError)?.isPassing ?? false
+          let isPassing = Server.isPassing(error)
           failures.withLock {
             $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)", isPassing: isPassing))
           }
@@ -313,11 +314,20 @@ package final class Server: Sendable {
     do {
       return try make()
     } catch let error as TLSError {
-      throw ConfigurationError(setting: error.setting, why: error.why)
-    } catch let error as SystemError {
-      throw ConfigurationError(setting: setting, why: "\(error)", isPassing: error.isPassing)
+      throw ConfigurationError(setting: error.setting, why: error.why, isPassing: error.isPassing)
     } catch {
-      throw ConfigurationError(setting: setting, why: "\(error)")
+      throw ConfigurationError(setting: setting, why: "\(error)", isPassing: isPassing(error))
+    }
+  }
+
+  /// Of a part that cannot be made: whether the same configuration may do later.
+  static func isPassing(_ error: any Error) -> Bool {
+    switch error {
+    case let error as SystemError: error.isPassing
+    case let error as StoreError: if case .unavailable = error { true } else { false }
+    // Nothing has been fetched yet: libcurl lacks what the system gives.
+    case is FetchError, is PrivateFolder.Held: true
+    default: false
     }
   }
 }

@@ -11,7 +11,9 @@ internal import COpenSSL
     case EFBIG: throw TLSError(setting: setting, why: "\(path) has more than \(limits.fileBytesMax) bytes")
     case EINVAL: throw TLSError(setting: setting, why: "\(path) is not a regular file")
     case let code:
-      throw unsafe TLSError(setting: setting, why: "\(path) cannot be read: \(String(cString: strerror(code)))")
+      throw unsafe TLSError(
+        setting: setting, why: "\(path) cannot be read: \(String(cString: strerror(code)))",
+        isPassing: [EMFILE, ENFILE, ENOMEM].contains(code))
     }
   }
 
@@ -66,7 +68,8 @@ extension TLSSettings {
     case LK_TLS_NOT_YET_VALID.rawValue:
       let moment = date(verdict.not_before)
       return TLSError(
-        setting: certificate, why: "\(certificateFile): certificate \(verdict.at) is not valid before \(moment)")
+        setting: certificate, why: "\(certificateFile): certificate \(verdict.at) is not valid before \(moment)",
+        isPassing: true)
     case LK_TLS_ENCRYPTED_KEY.rawValue:
       return TLSError(setting: key, why: "\(keyFile) is encrypted, and there is nobody to ask for a passphrase")
     case LK_TLS_KEY_OF_ANOTHER.rawValue:

@@ -61,6 +61,8 @@ package struct TLSLimits: Sendable {
 package struct TLSError: Error, Hashable, CustomStringConvertible {
   package var setting: String
   package var why: String
+  /// The same files may do later.
+  package var isPassing = false
   package var description: String { "\(setting): \(why)" }
 }
 

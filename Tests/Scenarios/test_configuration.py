@@ -9,11 +9,17 @@ import re
 import signal
 import socket
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from configuration import Settings, settings
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from joserfc.jwk import ECKey
 from ports import free_port
 from processes import LATCHKEYD, Simulator
@@ -139,6 +145,62 @@ def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folde
     away["listen"]["port"] = "https"
     path.write_text(json.dumps(away))
     assert run(path).returncode == 78
+
+
+def certify(folder: Path, name: str, begins: timedelta, ends: timedelta) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
+            .serial_number(x509.random_serial_number()).not_valid_before(now + begins).not_valid_after(now + ends)
+            .sign(key, hashes.SHA256()))
+    (folder / f"{name}.pem").write_bytes(made.public_bytes(Encoding.PEM))
+    (folder / f"{name}.key").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+@pytest.mark.parametrize("name, begins, code, word", [("tomorrow", 1, 1, "is not valid before"),
+                                                      ("yesterday", -2, 78, "expired at")])
+def test_a_certificate_that_is_not_valid_yet_may_pass_and_one_that_has_expired_is_wrong(
+        folder: Path, simulator: Simulator, name: str, begins: int, code: int, word: str) -> None:
+    certify(folder, name, timedelta(days=begins), timedelta(days=begins + 1))
+    path = written(folder, simulator)
+    other = json.loads(path.read_text())
+    other["tls"] |= {"certificate_file": f"{name}.pem", "key_file": f"{name}.key"}
+    path.write_text(json.dumps(other))
+    for arguments in ([], ["--check-config"]):
+        ended = run(path, *arguments)
+        assert ended.returncode == code and word in ended.stderr, ended.stderr
+
+
+@pytest.mark.timeout(180)
+def test_with_however_few_descriptors_a_server_serves_or_ends_like_over_what_may_pass(
+        folder: Path, simulator: Simulator) -> None:
+    ends = set()
+    for descriptors in range(20, 64):
+        path = written(folder, simulator)
+        lacking = json.loads(path.read_text())
+        lacking |= {"reactors": 2, "metrics": {"address": "127.0.0.1", "port": 0},
+                    "keys": {"address": "127.0.0.1", "port": 0}}
+        path.write_text(json.dumps(lacking))
+        command = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(descriptors), LATCHKEYD, "--config", path]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                lines = []
+                for line in process.stderr:
+                    lines.append(line)
+                    if '"message":"listening"' in line:
+                        break
+                serves = '"message":"listening"' in lines[-1]
+                ends.add(serves)
+                if serves:
+                    socket.create_connection(("127.0.0.1", lacking["listen"]["port"]), 5).close()
+                else:
+                    assert process.wait(20) == 1, (descriptors, lines)
+            finally:
+                process.kill()
+    assert ends == {False, True}
 
 
 def test_a_start_that_waits_for_its_database_is_given_up_when_it_is_told_to(folder: Path, simulator: Simulator) -> None:

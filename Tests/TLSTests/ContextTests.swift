@@ -110,6 +110,7 @@ func `a chain is refused before and after the time of any of its certificates`(
   } catch {
     #expect(error.setting == "tls.certificate_file")
     #expect(error.why.contains(try #require(moment.why)))
+    #expect(error.isPassing == (moment.seconds < 0), "what has expired stays so")
   }
 }
 

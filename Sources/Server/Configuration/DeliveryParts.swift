@@ -42,12 +42,13 @@ extension Settings {
     if delivery.uses(.outbox) {
       let outbox = OutboxRoad(folder: delivery.outboxFolder)
       do { try outbox.prepare() } catch {
-        throw ConfigurationError(setting: "delivery.outbox_folder", why: "\(error)")
+        throw ConfigurationError(
+          setting: "delivery.outbox_folder", why: "\(error)", isPassing: Server.isPassing(error))
       }
       made[.outbox] = outbox
     }
     if let fetcher {
-      let secrets = try deliverySecrets()
+      let secrets = try Settings.again(deliverySecrets)
       if delivery.uses(.smtp) {
         var relay = delivery.relay
         relay.password = secrets.relayPassword

@@ -51,6 +51,15 @@ extension Settings {
     return files
   }
 
+  /// Reads anew what `checkFiles` has just found right: what is in the way now may pass, such as a lack of descriptors.
+  static func again<Part>(_ read: () throws(ConfigurationError) -> Part) throws(ConfigurationError) -> Part {
+    do throws(ConfigurationError) {
+      return try read()
+    } catch {
+      throw ConfigurationError(setting: error.setting, why: error.why, isPassing: true)
+    }
+  }
+
   /// What `--check-config` looks at beyond the text: that the files are there and usable.
   package func checkFiles() throws(ConfigurationError) {
     if let open = secretFiles().first(where: { anybodyMayWrite($0.path) }) {
@@ -59,7 +68,7 @@ extension Settings {
     do {
       _ = try CurrentContext(tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     } catch {
-      throw ConfigurationError(setting: error.setting, why: error.why)
+      throw ConfigurationError(setting: error.setting, why: error.why, isPassing: error.isPassing)
     }
     _ = try MasterKey.read(masterKeyFile)
     _ = try registry(fetching: NoFetching())
