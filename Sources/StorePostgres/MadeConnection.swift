@@ -17,7 +17,7 @@ import Store
       "no password supplied", "authentication failed", "certificate verify failed", "does not match host name",
       "does not support SSL", "no pg_hba.conf entry", "does not exist", "root certificate", "invalid connection",
       "invalid port", "invalid integer", "invalid percent", "invalid URI", "invalid ssl", "invalid target",
-      "the file of the password", "written by a newer version",
+      "the file of the password", "written by a newer version", "has the encoding",
     ]
     /// What each host's words begin with, where it was reached.
     private static let ofHost = "connection to server "
@@ -100,6 +100,16 @@ import Store
       """)
     // An acknowledged change must survive the loss of the server; one that a standby has to have as well stays so.
     if ["off", "local"].contains(try text("SHOW synchronous_commit")) { try execute("SET synchronous_commit = on") }
+  }
+
+  /// What another encoding lacks is refused whenever somebody brings it, and SQL_ASCII does not know what it holds.
+  func requireUTF8() throws(Refusal) {
+    let encoding = try text("SHOW server_encoding")
+    guard encoding == "UTF8" else {
+      throw Refusal(
+        text: "the database has the encoding \(encoding), which cannot hold every text: take one that was made WITH "
+          + "ENCODING 'UTF8' TEMPLATE template0")
+    }
   }
 
   /// In one round trip.

@@ -21,11 +21,13 @@ enum Migrations {
 
   /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for
   /// the other at the row of the version. The connection may wait for ever from then on, unless it is told otherwise.
+  /// Refuses a database that cannot hold every text before it writes into it.
   static func run(
     on connection: MadeConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis
   ) throws(MadeConnection.Refusal) {
     let begun = monotonicMillis()
     var attempts = 0
+    try connection.requireUTF8()
     try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0")
     while true {
       do throws(MadeConnection.Refusal) {

@@ -19,6 +19,14 @@ final class Place: Sendable {
     try Place.run(isDatabase ? "CREATE DATABASE \(name)" : "CREATE SCHEMA \(name)", on: Place.server)
   }
 
+  /// A database of its own with another encoding than the server's.
+  init(encoding: String) throws {
+    name = "test_\(UInt64.random(in: 0 ... .max))"
+    isDatabase = true
+    let create = "CREATE DATABASE \(name) ENCODING '\(encoding)' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    try Place.run(create, on: Place.server)
+  }
+
   deinit {
     let drop = isDatabase ? "DROP DATABASE \(name) WITH (FORCE)" : "DROP SCHEMA \(name) CASCADE"
     try? Place.run("SET client_min_messages = warning; \(isDatabase ? "" : drop)", on: Place.server)

@@ -1,3 +1,4 @@
+import Store
 import Testing
 
 @testable import StorePostgres
@@ -23,6 +24,7 @@ func `a database that does not answer may do so later`(text: String) {
     + "FATAL:  no pg_hba.conf entry for host",
   "invalid sslmode value: \"on\"", "invalid connection option \"hots\"", "invalid port number: \"x\"",
   "the store has schema 9, this program knows 3: it was written by a newer version",
+  "the database has the encoding LATIN1, which cannot hold every text: take one that was made WITH ENCODING 'UTF8'",
 ])
 func `what an operator has to mend does not pass by itself`(text: String) {
   #expect(MadeConnection.Refusal(text: text).isLasting)
@@ -31,4 +33,19 @@ func `what an operator has to mend does not pass by itself`(text: String) {
 @Test(arguments: [("55P03", false), ("40001", false), ("57P01", false), ("53300", false), ("42501", true)])
 func `where the server says a state, it decides`(state: String, isLasting: Bool) {
   #expect(MadeConnection.Refusal(text: "", state: state).isLasting == isLasting)
+}
+
+@Test(.enabled(if: Place.isThere), arguments: ["LATIN1", "SQL_ASCII"])
+func `a database that cannot hold every text is refused by a server and by a move, and nothing is written into it`(
+  encoding: String
+) throws {
+  let place = try Place(encoding: encoding)
+  let ofServer = #expect(throws: StoreError.self) { try place.open() }
+  guard case .unusable(let text)? = ofServer else { throw StoreError.corrupt("it is no lasting fault") }
+  #expect(text.contains("the encoding \(encoding)") && text.contains("UTF8"))
+  let ofMove = #expect(throws: TablesError.self) {
+    try PostgresTables(conninfo: place.conninfo, passwordFile: "")
+  }
+  #expect(ofMove == TablesError(text))
+  #expect(try place.text("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == "0")
 }
