@@ -119,6 +119,21 @@ def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> No
     assert "broken.json5" in ended.stderr or "listen" in ended.stderr
 
 
+def test_a_group_that_stands_twice_is_named_with_its_lines(folder: Path, simulator: Simulator) -> None:
+    path = written(folder, simulator)
+    path.write_text(path.read_text().removesuffix("}") + ',\n"listen": {"port": 1}}')
+    for arguments in ([], ["--check-config"]):
+        ended = run(path, *arguments)
+        assert ended.returncode == 78 and "listen: it stands twice (lines 1 and 2)" in ended.stderr, ended.stderr
+
+
+def test_a_file_that_is_no_json5_is_told_with_the_place(folder: Path) -> None:
+    path = folder / "misplaced.json5"
+    path.write_text("{\n  listen: { port: 8443 }\n  tls: {}\n}\n")
+    ended = run(path, "--check-config")
+    assert ended.returncode == 78 and "line 3, column 3: a comma or } must stand here" in ended.stderr, ended.stderr
+
+
 def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
     ended = run(folder / "nowhere.json5")
     assert ended.returncode != 0 and "nowhere.json5" in ended.stderr and len(ended.stderr.splitlines()) == 1

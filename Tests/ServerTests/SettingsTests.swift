@@ -23,7 +23,9 @@ import Testing
 func `a number that lacks its digits is refused, wherever it stands`(number: String) {
   for text in ["reactors: \(number)", "/* 'it */ reactors: [\(number)]", "// \"\n reactors: \(number)"] {
     let wrong = refusal { try settings(text) }
-    #expect(wrong?.description == "the file: it is not JSON5: a number lacks its digits")
+    let line = text.contains("\n") ? 2 : 1
+    #expect(wrong?.setting == "the file" && wrong?.why.hasSuffix(": a number lacks its digits") == true)
+    #expect(wrong?.why.hasPrefix("it is not JSON5: line \(line), column ") == true)
   }
 }
 

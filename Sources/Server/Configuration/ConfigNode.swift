@@ -32,22 +32,37 @@ enum ConfigNode: Decodable {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw ConfigurationError(setting: "the file", why: "it is not UTF-8")
     }
-    guard !UnfinishedNumber.stands(in: bytes) else {
-      throw ConfigurationError(setting: "the file", why: "it is not JSON5: a number lacks its digits")
+    if let place = UnfinishedNumber.first(in: bytes).map({ FilePlace(of: $0, in: bytes) }) {
+      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(place): a number lacks its digits")
     }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
+    let node: ConfigNode
     do {
       // The decoder looks at the byte behind a number, also where the number is the file's end.
-      return try decoder.decode(ConfigNode.self, from: Data(bytes + [UInt8(ascii: "\n")]))
+      node = try decoder.decode(ConfigNode.self, from: Data(bytes + [UInt8(ascii: "\n")]))
     } catch {
-      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(ConfigNode.reason(error))")
+      let fault = FileScan(bytes).fault.map { "\(FilePlace(of: $0.at, in: bytes)): \($0.why)" }
+      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(fault ?? reason(error))")
     }
+    // The decoder would take one of the two.
+    if let twice = FileScan(bytes).repetition {
+      let lines = [twice.first, twice.second].map { FilePlace(of: $0, in: bytes).line }
+      throw ConfigurationError(
+        setting: twice.path.isEmpty ? "the file" : twice.path,
+        why: "it stands twice (lines \(lines[0]) and \(lines[1]))")
+    }
+    return node
   }
 
   private static func reason(_ error: any Error) -> String {
-    guard case .dataCorrupted(let context)? = error as? DecodingError else { return "\(error)" }
-    return context.underlyingError.map { "\($0)" } ?? context.debugDescription
+    switch error as? DecodingError {
+    case .dataCorrupted(let context)?: context.underlyingError.map { "\($0)" } ?? context.debugDescription
+    // A value of a kind that the tree has, but past its bounds, such as 1e400.
+    case .typeMismatch(_, let context)?:
+      "a value cannot be read: \(context.codingPath.map(\.stringValue).joined(separator: "."))"
+    default: "\(error)"
+    }
   }
 
   /// What an environment variable says, in the type that the setting wants.

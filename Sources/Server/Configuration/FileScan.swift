@@ -1,0 +1,191 @@
+internal import FoundationEssentials
+
+/// Reads a JSON5 file for what the decoder does not tell: which names stand twice, and where it stops being JSON5. What
+/// counts is the decoder's word: a fault means something only where that has refused the file.
+struct FileScan {
+  struct Fault: Error {
+    let at: Int
+    let why: String
+  }
+
+  struct Repetition {
+    let path: String
+    let first: Int
+    let second: Int
+  }
+
+  /// As deep as the decoder goes.
+  private static let depthMax = 512
+
+  private let file: [UInt8]
+  private var tokens: FileTokens
+  private var token: FileTokens.Token?
+  /// Where the objects and lists begin that the token is in.
+  private var openings: [Int] = []
+  private(set) var fault: Fault?
+  private(set) var repetition: Repetition?
+
+  init(_ file: [UInt8]) {
+    self.file = file
+    tokens = FileTokens(file)
+    token = tokens.next()
+    do throws(Fault) {
+      try readValue(at: "")
+      if token != nil { throw missing("the end of the file") }
+    } catch {
+      note(error)
+    }
+  }
+
+  // MARK: Values
+
+  private mutating func readValue(at path: String) throws(Fault) {
+    guard let token else { throw missing("a value") }
+    switch token.kind {
+    case .text:
+      note(try textFault(token.range))
+      advance()
+    case .word:
+      note(FileScan.valueFault(text(token.range)).map { Fault(at: token.range.lowerBound, why: $0) })
+      advance()
+    case .sign:
+      if stands("{") { return try readObject(at: path) }
+      if stands("[") { return try readList(at: path) }
+      throw missing("a value")
+    }
+  }
+
+  private mutating func readObject(at path: String) throws(Fault) {
+    var offsets: [String: Int] = [:]
+    try open()
+    while !takes("}") {
+      let start = token?.range.lowerBound ?? file.count
+      let name = try readName()
+      let inner = path.isEmpty ? name : "\(path).\(name)"
+      if let first = offsets.updateValue(start, forKey: name), repetition == nil {
+        repetition = Repetition(path: inner, first: first, second: start)
+      }
+      guard takes(":") else { throw missing("a colon") }
+      try readValue(at: inner)
+      guard takes(",") || stands("}") else { throw missing("a comma or }") }
+    }
+    openings.removeLast()
+  }
+
+  private mutating func readList(at path: String) throws(Fault) {
+    try open()
+    var index = 0
+    while !takes("]") {
+      try readValue(at: "\(path)[\(index)]")
+      index += 1
+      guard takes(",") || stands("]") else { throw missing("a comma or ]") }
+    }
+    openings.removeLast()
+  }
+
+  private mutating func readName() throws(Fault) -> String {
+    guard let token, token.kind != .sign else { throw missing("a name") }
+    advance()
+    guard token.kind == .word else {
+      note(try textFault(token.range))
+      return FileScan.unescaped(text(token.range.dropFirst().dropLast()), quoted: text(token.range))
+    }
+    let name = text(token.range)
+    let needsQuotes = name.contains(/^[0-9]|[+\-.]/) ? "the name \(name) needs quotes" : nil
+    note((FileScan.blankFault(name) ?? needsQuotes).map { Fault(at: token.range.lowerBound, why: $0) })
+    return FileScan.unescaped(name, quoted: "\"\(name)\"")
+  }
+
+  // MARK: Words and texts
+
+  /// What is wrong with a value that has no quotes.
+  private static func valueFault(_ word: String) -> String? {
+    let isNumber =
+      word.wholeMatch(
+        of: /[+\-]?(Infinity|NaN|0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+\-]?[0-9]+)?)/) != nil
+    if isNumber || ["true", "false", "null"].contains(word) { return nil }
+    if let fault = blankFault(word) { return fault }
+    if word.wholeMatch(of: /[+\-]?0[0-9]+/) != nil { return "\(word) is no number: one does not begin with 0" }
+    return "\(word) is no number, nor true, false or null; a text needs quotes"
+  }
+
+  /// Pages that settings are copied from have such blanks, and nobody sees them.
+  private static func blankFault(_ word: String) -> String? {
+    word.contains(/\s/) ? "there is a blank that is not of ASCII" : nil
+  }
+
+  private static func unescaped(_ name: String, quoted: String) -> String {
+    guard name.utf8.contains(UInt8(ascii: "\\")) else { return name }
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = true
+    return (try? decoder.decode([String].self, from: Data("[\(quoted)]".utf8)).first) ?? name
+  }
+
+  /// What is wrong inside of a text, which ends all reading where it has no end.
+  private func textFault(_ range: Range<Int>) throws(Fault) -> Fault? {
+    let quote = file[range.lowerBound]
+    var fault: Fault?
+    var at = range.lowerBound + 1
+    while at < range.upperBound, file[at] != quote {
+      let why = file[at] == UInt8(ascii: "\\") ? escapeFault(at) : controlFault(at)
+      if let why, fault == nil { fault = Fault(at: at, why: why) }
+      if file[at] == UInt8(ascii: "\n") { break }
+      at += file[at] == UInt8(ascii: "\\") ? 2 : 1
+    }
+    guard at < range.upperBound, file[at] == quote else {
+      throw fault ?? Fault(at: range.lowerBound, why: "the text that begins here is not closed")
+    }
+    return fault
+  }
+
+  private func controlFault(_ at: Int) -> String? {
+    file[at] < 0x20 && file[at] != UInt8(ascii: "\n") ? "a control character in a text must be escaped" : nil
+  }
+
+  private func escapeFault(_ at: Int) -> String? {
+    guard at + 1 < file.count else { return nil }
+    let digits = [UInt8(ascii: "u"): 4, UInt8(ascii: "x"): 2][file[at + 1]] ?? 0
+    let isEscape =
+      "\"'\\/bfnrtux\n\r".utf8.contains(file[at + 1])
+      && file[(at + 2)...].prefix(digits).allSatisfy { "0123456789abcdefABCDEF".utf8.contains($0) }
+    return isEscape ? nil : "a backslash that begins no escape is written twice"
+  }
+
+  // MARK: Tokens
+
+  private mutating func advance() { token = tokens.next() }
+
+  private func stands(_ sign: Unicode.Scalar) -> Bool {
+    guard let token, token.kind == .sign else { return false }
+    return file[token.range.lowerBound] == UInt8(ascii: sign)
+  }
+
+  private mutating func takes(_ sign: Unicode.Scalar) -> Bool {
+    guard stands(sign) else { return false }
+    advance()
+    return true
+  }
+
+  private mutating func open() throws(Fault) {
+    guard let start = token?.range.lowerBound else { return }
+    guard openings.count < FileScan.depthMax else { throw Fault(at: start, why: "it is nested too deeply") }
+    openings.append(start)
+    advance()
+  }
+
+  private mutating func note(_ found: Fault?) { fault = fault ?? found }
+
+  private func missing(_ what: String) -> Fault {
+    if let token {
+      let found = token.kind == .text ? "a text" : text(token.range)
+      return Fault(at: token.range.lowerBound, why: "\(what) must stand here, not \(found)")
+    }
+    if let comment = tokens.openComment { return Fault(at: comment, why: "the comment that begins here is not closed") }
+    guard let opening = openings.last else { return Fault(at: file.count, why: "\(what) must stand here") }
+    let place = FilePlace(of: opening, in: file)
+    return Fault(
+      at: file.count, why: "the file ends, but the \(text(opening..<opening + 1)) of \(place) is not closed")
+  }
+
+  private func text(_ range: Range<Int>) -> String { String(decoding: file[range], as: UTF8.self) }
+}
