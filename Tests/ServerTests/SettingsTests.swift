@@ -56,6 +56,13 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(settings.callers.isEmpty && settings.providers.isEmpty)
 }
 
+@Test func `what tokens carry is not unset by an empty variable`() {
+  for (name, setting) in [("LATCHKEY_TOKENS_ISSUER", "tokens.issuer"), ("LATCHKEY_TOKENS_AUDIENCE", "tokens.audience")] {
+    let wrong = refusal { try settings(environment: [name: ""]) }
+    #expect(wrong?.setting == setting && wrong?.why.contains("(\(name) is set)") == true)
+  }
+}
+
 @Test func `keys are served nowhere unless configured, and under the issuer unless told otherwise`() throws {
   #expect(try settings().keysAddress == "")
   let issuer = "tokens: { issuer: \"https://auth.example/\" }"

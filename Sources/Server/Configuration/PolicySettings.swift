@@ -99,6 +99,7 @@ extension Settings {
       throw reader.wrong("san", "a caller needs a san or an api_key_sha256, or nobody could be it")
     }
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name one at least") }
+    for audience in audiences { try reader.checkClaim("audiences", audience) }
     if let wrong = methods.first(where: { !namesMethods($0) }) {
       throw reader.wrong("methods", "\(wrong) names no method")
     }

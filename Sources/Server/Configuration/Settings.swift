@@ -153,8 +153,8 @@ package struct Settings: Sendable {
           "master_key_file", "master.key", "file with 64 hex digits; every sealing key is derived from them"))
     }
     try reader.group("tokens") { group throws(ConfigurationError) in
-      issuer = try group.text("issuer", "https://localhost:8443", "`iss` of our tokens")
-      defaultAudience = try group.text("audience", "latchkey", "`aud` for callers that name none")
+      issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of our tokens")
+      defaultAudience = try group.claim("audience", "latchkey", "`aud` for callers that name none")
       let name = try group.text("algorithm", "ES256", "ES256 | EdDSA | RS256, for keys made from now on")
       guard let algorithm = SignatureAlgorithm(rawValue: name), [.es256, .edDSA, .rs256].contains(algorithm) else {
         throw group.wrong("algorithm", "it must be ES256, EdDSA or RS256, not \(name)")
@@ -225,6 +225,18 @@ package struct Settings: Sendable {
 }
 
 extension SettingsReader {
+  /// A text that tokens carry, which verifiers compare byte by byte.
+  mutating func claim(_ name: String, _ standard: String, _ meaning: String) throws(ConfigurationError) -> String {
+    let text = try text(name, standard, meaning)
+    try checkClaim(name, text)
+    return text
+  }
+
+  func checkClaim(_ name: String, _ text: String) throws(ConfigurationError) {
+    let isSound = !text.isEmpty && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    guard isSound else { throw wrong(name, "it must not be empty, nor hold control characters") }
+  }
+
   /// A duration, kept in milliseconds.
   mutating func seconds(
     _ name: String, _ standard: Int, _ range: ClosedRange<Int>, _ meaning: String
