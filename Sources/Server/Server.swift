@@ -68,7 +68,7 @@ package final class Server: Sendable {
     let environment = Environment(
       store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
       passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
-      policy: settings.policy, backups: backups ?? NoBackups())
+      policy: settings.policy, backups: backups ?? settings.postgres.noBackups)
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(

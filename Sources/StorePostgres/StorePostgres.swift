@@ -202,9 +202,11 @@ package final class PostgresStore: Store {
     }
   }
 
+  package static let backupHint = "Back the database up with pg_dump or pg_basebackup."
+
   /// The database is what holds it all, and has its own tools for this.
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
-    throw StoreCopyError.unsupported("Back the database up with pg_dump or pg_basebackup.")
+    throw StoreCopyError.unsupported(PostgresStore.backupHint)
   }
 
   // MARK: The end

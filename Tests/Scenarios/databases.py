@@ -26,6 +26,11 @@ def place(store: dict[str, Any]) -> dict[str, Any]:
     return {**others, "postgres": {"conninfo": f"{POSTGRES} options='-c search_path={schema}'"}}
 
 
+def backups_in(folder: str) -> dict[str, Any]:
+    """For the section `store`: a database is backed up by its own tools."""
+    return {} if ON_POSTGRES else {"backup_folder": folder}
+
+
 def rows(folder: Path, store: dict[str, Any], query: str, *values: object) -> list[tuple[Any, ...]]:
     """What the database itself says, past the server; `?` stands for a value."""
     if "postgres" in store:

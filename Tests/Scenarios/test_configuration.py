@@ -67,6 +67,11 @@ BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("providers[0].client_secret", ("providers", GOOGLE, "client_secret"), "inline"),
     ("providers[1].private_key_file", ("providers", CORP, "private_key_file"), "web.key"),
     ("fetch.ca_file", ("fetch", "ca_file"), "missing.pem"),
+    ("fetch.ca_file", ("fetch", "ca_file"), "master.key"),
+    ("delivery.ca_file", ("delivery", "ca_file"), "missing.pem"),
+    ("delivery.ca_file", ("delivery", "ca_file"), "server.key"),
+    ("store.backup_folder", ("store",), {"postgres": {"conninfo": "host=/run"}, "backup_folder": "backups"}),
+    ("throttles.block_seconds", ("throttles",), {"block_seconds": 60, "block_seconds_max": 59}),
     ("passwords.memory_kib", ("passwords", "memory_kib"), 1),
     ("passwords.iterations", ("passwords", "iterations"), 0),
     ("passwords.queue_max", ("passwords", "queue_max"), 0),
@@ -91,13 +96,13 @@ def run(path: Path, *arguments: str, environment: dict[str, str] | None = None) 
 
 def written(folder: Path, simulator: Simulator, change: tuple[tuple[Any, ...], Any] | None = None) -> Path:
     good: Settings = copy.deepcopy(settings(folder, free_port(), simulator.base))
+    path = folder / f"checked-{good['store']['path']}.json5"
     if change:
         *steps, last = change[0]
         place: Any = good
         for step in steps:
             place = place[step]
         place[last] = change[1]
-    path = folder / f"checked-{good['store']['path'].replace('/', '-')}.json5"
     path.write_text(json.dumps(good))
     return path
 

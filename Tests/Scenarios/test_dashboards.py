@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import databases
 import grpc
 import pytest
 import yaml
@@ -36,7 +37,7 @@ class Told:
 
 @pytest.fixture(scope="module")
 def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
-    server = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store={"backup_folder": "drawn-copies"})
+    server = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"))
     seen = Scrape.of(server)
     # A call has some status only once it has ended with it, and a server has one kind of store.
     found = Told({}, {"code": {code.name for code in grpc.StatusCode}}, seen.kinds())
@@ -45,6 +46,10 @@ def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
         for label, value in pairs:
             found.values.setdefault(label, set()).add(value)
     found.labels["latchkey_build_info"] |= {"sqlite", "postgres"}
+    if databases.ON_POSTGRES:
+        newest = "latchkey_backup_newest_timestamp_seconds"
+        found.kinds[newest] = "gauge"
+        found.labels[newest] = set()
     yield found
     server.stop()
 

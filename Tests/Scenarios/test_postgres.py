@@ -109,7 +109,9 @@ def test_connections_that_are_ended_cost_no_call(
 
 def test_a_backup_is_left_to_the_tools_of_the_database(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    admin = connect(serve(store={"backup_folder": "copies"}), key="admin")
+    with pytest.raises(RuntimeError, match="store.backup_folder"):
+        serve(store={"backup_folder": "copies"})
+    admin = connect(serve(), key="admin")
     with expect_failure(StatusCode.FAILED_PRECONDITION, "BACKUP_NOT_SUPPORTED") as refusal:
         admin.backup()
     assert "pg_dump" in refusal.text

@@ -226,6 +226,9 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     #expect(try usual.backupDesk(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2))) == nil)
     let refused = await refusal { try await NoBackups().make(at: moment, fate: Fate()) { _ in } }
     #expect(refused?.reason == .backupNotConfigured)
+    let postgres = try settings("store: { postgres: { conninfo: 'host=/run' } }").postgres
+    let unsupported = await refusal { try await postgres.noBackups.make(at: moment, fate: Fate()) { _ in } }
+    #expect(unsupported?.reason == .backupNotSupported)
     #expect(try settings(nested("store.backup_folder", "\"copies\"")).backupFolder == "/etc/latchkey/copies")
   }
 }

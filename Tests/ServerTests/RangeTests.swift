@@ -128,7 +128,10 @@ private let numbers: [NumberSetting] = [
   number("throttles.code_failures_max", 1...1_000_000) { $0.policy.throttles[.codeFailuresOnKnownDevices].countMax },
   number("throttles.failures_again_max", 1...100) { $0.policy.throttles[.passwordFailuresPerDevice].countAgainMax },
   seconds("throttles.block_seconds", 1...86_400) { $0.policy.throttles[.passwordFailuresPerDevice].blockMillis },
-  seconds("throttles.block_seconds_max", 1...2_592_000) { $0.policy.throttles[.codeFailuresPerAccount].blockMillisMax },
+  NumberSetting(
+    path: "throttles.block_seconds_max", range: 1...2_592_000, scale: 1_000,
+    beside: [variable("throttles.block_seconds"): "1"]
+  ) { $0.policy.throttles[.codeFailuresPerAccount].blockMillisMax },
   rate("password_failures_per_network", .passwordFailuresPerNetwork),
   rate("password_failures_per_caller", .passwordFailuresPerCaller),
   rate("code_failures_per_network", .codeFailuresPerNetwork),

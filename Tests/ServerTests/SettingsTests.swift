@@ -57,9 +57,9 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
 }
 
 @Test func `what tokens carry is not unset by an empty variable`() {
-  for (name, setting) in [("LATCHKEY_TOKENS_ISSUER", "tokens.issuer"), ("LATCHKEY_TOKENS_AUDIENCE", "tokens.audience")] {
-    let wrong = refusal { try settings(environment: [name: ""]) }
-    #expect(wrong?.setting == setting && wrong?.why.contains("(\(name) is set)") == true)
+  for setting in ["tokens.issuer", "tokens.audience"] {
+    let wrong = refusal { try settings(environment: [variable(setting): ""]) }
+    #expect(wrong?.setting == setting && wrong?.why.contains("(\(variable(setting)) is set)") == true)
   }
 }
 

@@ -13,11 +13,15 @@ package protocol Backups: Sendable {
 
 /// None are made.
 package struct NoBackups: Backups {
-  package init() {}
+  private let unsupported: String?
+
+  /// - Parameter unsupported: what to do instead, where no configuration would have this store copied.
+  package init(unsupported: String? = nil) { self.unsupported = unsupported }
 
   package func make(
     at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
   ) async throws -> BackupRecord {
+    if let unsupported { throw Failure(.backupNotSupported, hint: unsupported) }
     throw Failure(.backupNotConfigured, hint: "The server's configuration names no store.backup_folder.")
   }
 }

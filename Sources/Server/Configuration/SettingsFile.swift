@@ -75,9 +75,7 @@ extension Settings {
     _ = try signersOfCustomTokens()
     _ = try templates()
     _ = try deliverySecrets()
-    guard delivery.authorityFile.isEmpty || readFile(delivery.authorityFile, bytesMax: 4 << 20) != nil else {
-      throw ConfigurationError(setting: "delivery.ca_file", why: "\(delivery.authorityFile) cannot be read")
-    }
+    try checkAuthorities("delivery.ca_file", delivery.authorityFile)
     try postgres.checkFiles()
     guard postgres.isUsed || isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
       throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
@@ -85,8 +83,19 @@ extension Settings {
     guard backupFolder.isEmpty || isWritable(backupFolder) || isWritable(Settings.folder(of: backupFolder)) else {
       throw ConfigurationError(setting: "store.backup_folder", why: "\(backupFolder) can be neither made nor written")
     }
-    guard fetchAuthorityFile.isEmpty || readFile(fetchAuthorityFile, bytesMax: 4 << 20) != nil else {
-      throw ConfigurationError(setting: "fetch.ca_file", why: "\(fetchAuthorityFile) cannot be read")
+    try checkAuthorities("fetch.ca_file", fetchAuthorityFile)
+  }
+
+  /// Loads them as libcurl will for each connection.
+  private func checkAuthorities(_ setting: String, _ path: String) throws(ConfigurationError) {
+    guard !path.isEmpty else { return }
+    guard readFile(path, bytesMax: 4 << 20) != nil else {
+      throw ConfigurationError(setting: setting, why: "\(path) cannot be read")
+    }
+    do {
+      _ = try ClientTLSContext(ClientTLSSettings(authorityFile: path))
+    } catch {
+      throw ConfigurationError(setting: setting, why: "\(path) holds no PEM certificate that can be used")
     }
   }
 }

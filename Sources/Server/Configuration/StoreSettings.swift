@@ -44,6 +44,9 @@ extension Settings {
       policy.auditLifetimeMillis = Int64(days) * 86_400_000
       backupFolder = path(
         try group.text("backup_folder", "", "where AdminService.Backup puts copies, of one server alone; empty: off"))
+      guard backupFolder.isEmpty || !postgres.isUsed else {
+        throw group.wrong("backup_folder", "it cannot be set together with store.postgres, which has its own tools")
+      }
       backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "how many copies stay there; 0: all")
       backupMillis = try group.seconds(
         "backup_seconds", 600, 1...3_600, "the longest that a backup may take, while the store's log grows")
@@ -80,6 +83,9 @@ extension PostgresSettings {
     options.waitMillis = waitMillis
     return options
   }
+
+  /// For a server without a folder of backups.
+  var noBackups: NoBackups { NoBackups(unsupported: isUsed ? PostgresStore.backupHint : nil) }
 
   func checkFiles() throws(ConfigurationError) {
     guard passwordFile.isEmpty || readFile(passwordFile, bytesMax: 4_096) != nil else {

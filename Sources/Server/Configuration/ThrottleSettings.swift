@@ -25,6 +25,7 @@ extension Settings {
     let again = try group.integer("failures_again_max", 10, 1...100, "the same after a first block")
     let first = try group.seconds("block_seconds", 900, 1...86_400, "the first block; each next one is twice as long")
     let longest = try group.seconds("block_seconds_max", 86_400, 1...2_592_000, "the longest block")
+    guard first <= longest else { throw group.wrong("block_seconds", "it must be at most block_seconds_max") }
     for (kind, countMax) in [
       (ThrottleKind.passwordFailuresPerAccount, passwords), (.passwordFailuresPerDevice, passwords),
       (.codeFailuresPerAccount, codes), (.codeFailuresOnKnownDevices, codes),
