@@ -19,8 +19,7 @@ package struct PrivateFile: Sendable {
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
     defer { lk_close(descriptor) }
     guard lk_is_exposed(descriptor) == 0 else { throw Exposed(path: path) }
-    guard let bytes = readFile(path, bytesMax: bytesMax) else { throw SystemError(code: EFBIG, call: "read \(path)") }
-    return bytes
+    return try wholeFile(path, bytesMax: bytesMax)
   }
 
   /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are

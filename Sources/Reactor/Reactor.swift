@@ -161,5 +161,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
   /// Somebody else has the port, or all that there is of something; or the address is on its way to this machine.
   package var isPassing: Bool { [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
 
-  package var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
+  package var reason: String { unsafe String(cString: strerror(code)) }
+
+  package var description: String { "\(call): \(reason)" }
 }

@@ -26,6 +26,8 @@ package func readSecret(prompt: String, bytesMax: Int) -> SecretReading {
   }
 }
 
-/// What is left on standard input; nil: more than `bytesMax`, or it cannot be read. As it was handed to the process:
-/// /dev/stdin would be opened anew, which a socket cannot be, nor a pipe that another user has made.
-package func readStandardInput(bytesMax: Int) -> [UInt8]? { readRest(of: 0, bytesMax: bytesMax) }
+/// What is left on standard input, as it was handed to the process: /dev/stdin would be opened anew, which a socket
+/// cannot be, nor a pipe that another user has made. EFBIG where it is longer.
+package func wholeStandardInput(bytesMax: Int) throws(SystemError) -> [UInt8] {
+  try readRest(of: 0, bytesMax: bytesMax, call: "read standard input")
+}

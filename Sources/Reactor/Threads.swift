@@ -143,26 +143,30 @@ private func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count
 package func processorCount() -> Int { max(1, Int(lk_processors())) }
 
 /// A whole small file; nil where it cannot be read or is longer than `bytesMax`.
-package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? {
+package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? { try? wholeFile(path, bytesMax: bytesMax) }
+
+/// The same for those who tell why not: EFBIG where it is longer.
+package func wholeFile(_ path: String, bytesMax: Int) throws(SystemError) -> [UInt8] {
+  let call = "read \(path)"
   let descriptor = unsafe lk_open_for_reading(path)
-  guard descriptor >= 0 else { return nil }
+  guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: call) }
   defer { lk_close(descriptor) }
-  return readRest(of: descriptor, bytesMax: bytesMax)
+  return try readRest(of: descriptor, bytesMax: bytesMax, call: call)
 }
 
-/// What is left of a blocking descriptor; nil where it cannot be read or is longer than `bytesMax`.
-func readRest(of descriptor: Int32, bytesMax: Int) -> [UInt8]? {
+/// What is left of a blocking descriptor.
+func readRest(of descriptor: Int32, bytesMax: Int, call: String) throws(SystemError) -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
   var count = 0
   while count < bytes.count {
     let read = unsafe bytes.withUnsafeMutableBytes { buffer in
       unsafe lk_read(descriptor, buffer.baseAddress! + count, buffer.count - count)
     }
-    guard read >= 0 else { return nil }
+    guard read >= 0 else { throw SystemError(code: Int32(clamping: -read), call: call) }
     if read == 0 { return Array(bytes[..<count]) }
     count += Int(read)
   }
-  return nil
+  throw SystemError(code: EFBIG, call: call)
 }
 
 /// Whether the file of a secret is open to everybody, or to its group; false where there is none. systemd and
@@ -172,7 +176,12 @@ package func anybodyMayWrite(_ path: String) -> Bool { fileMode(path) & 0o002 !=
 package func groupMayWrite(_ path: String) -> Bool { fileMode(path) & 0o020 != 0 }
 private func fileMode(_ path: String) -> Int32 { max(0, unsafe lk_file_mode(path)) }
 
-package func isWritable(_ path: String) -> Bool { unsafe lk_is_writable(path) }
+/// Why a file or folder can be neither written nor made in the folder that it belongs to; nil: it can.
+package func writeFault(_ path: String, in folder: String) -> SystemError? {
+  let (present, made) = unsafe (lk_check_writable(path), lk_check_writable(folder))
+  guard present < 0, made < 0 else { return nil }
+  return SystemError(code: present == -ENOENT ? -made : -present, call: "write \(path)")
+}
 
 /// Ends the process at once, without a word to anyone.
 package func exitNow(_ code: Int32) -> Never { lk_exit(code) }

@@ -73,10 +73,12 @@ import Store
   }
 
   private static func password(_ path: String) throws(Refusal) -> String {
-    guard let bytes = readFile(path, bytesMax: passwordBytesMax) else {
-      throw Refusal(text: "the file of the password cannot be read")
+    do throws(SystemError) {
+      let bytes = try wholeFile(path, bytesMax: passwordBytesMax)
+      return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+    } catch {
+      throw Refusal(text: "the file of the password cannot be read: \(error.reason)")
     }
-    return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
   }
 
   /// Which of the hosts it leads to.

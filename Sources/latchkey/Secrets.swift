@@ -24,9 +24,13 @@ struct SecretSource {
   }
 
   private func text(_ file: String) throws -> String {
-    let bytes = file == "-" ? readStandardInput(bytesMax: SecretSource.bytesMax)
-      : readFile(file, bytesMax: SecretSource.bytesMax)
-    guard let bytes else { throw Ending.usage(option, "\(file) cannot be read") }
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      let bytesMax = SecretSource.bytesMax
+      bytes = file == "-" ? try wholeStandardInput(bytesMax: bytesMax) : try wholeFile(file, bytesMax: bytesMax)
+    } catch {
+      throw Ending.usage(option, "\(file) cannot be read: \(error.reason)")
+    }
     // The line end that editors and echo leave behind the secret is no part of it.
     var content = bytes[...]
     if content.last == UInt8(ascii: "\n") { content.removeLast() }

@@ -24,13 +24,27 @@ import Testing
 }
 
 @Test func `what is left of a descriptor is read whole up to the limit, without the name of a file`() {
-  for (bytesMax, expected) in [(1, [1]), (0, nil)] as [(Int, [UInt8]?)] {
+  for bytesMax in [1, 0] {
     let pair = Pair()
     defer { pair.close() }
     pair.write()
     #expect(lk_shutdown_write(pair.far) == 0)
-    #expect(readRest(of: pair.near, bytesMax: bytesMax) == expected)
+    let read = Result { () throws(SystemError) in try readRest(of: pair.near, bytesMax: bytesMax, call: "read") }
+    #expect(read == (bytesMax == 1 ? .success([1]) : .failure(SystemError(code: EFBIG, call: "read"))))
   }
+}
+
+@Test func `a file that is not read says why`() throws {
+  for (path, code) in [("/proc/no such file", ENOENT), ("/proc", EISDIR), ("/proc/sys/kernel/ostype", EFBIG)] {
+    #expect(throws: SystemError(code: code, call: "read \(path)")) { try wholeFile(path, bytesMax: 5) }
+  }
+  #expect(SystemError(code: EISDIR, call: "read /proc").reason == "Is a directory")
+}
+
+@Test func `a place that can be neither written nor made says why`() {
+  #expect(writeFault("/dev/null", in: "/dev") == nil)
+  #expect(writeFault("/tmp/no such file", in: "/tmp") == nil)
+  #expect(writeFault("/proc/none/file", in: "/proc/none") == SystemError(code: ENOENT, call: "write /proc/none/file"))
 }
 
 @Test func `a thread may wait for what runs elsewhere, and gets its value or its error`() async throws {

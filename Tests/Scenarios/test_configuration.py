@@ -118,6 +118,19 @@ def test_a_wrong_setting_stops_the_start_with_one_line_naming_it(
         assert len(lines) == 1 and setting in lines[0] and len(lines[0]) > len(setting) + 10, ended.stderr
 
 
+@pytest.mark.parametrize("place, value, why", [
+    (("secrets", "master_key_file"), "missing.key", "cannot be read: No such file or directory"),
+    (("secrets", "master_key_file"), ".", "cannot be read: Is a directory"),
+    (("fetch", "ca_file"), "missing.pem", "cannot be read: No such file or directory"),
+    (("store", "path"), "no/such/folder/latchkey.db", "neither made nor written: No such file or directory"),
+    (("store", "backup_folder"), "/proc/none/backups", "neither made nor written: No such file or directory"),
+])
+def test_a_file_that_cannot_be_used_says_why(
+        folder: Path, simulator: Simulator, place: tuple[str, str], value: str, why: str) -> None:
+    ended = run(written(folder, simulator, (place, value)), "--check-config")
+    assert ended.returncode == 78 and ".".join(place) in ended.stderr and why in ended.stderr, ended.stderr
+
+
 @pytest.mark.parametrize("text", ["{ listen: { port: 8443 }", "[]", "", "{ listen: 8443 }", "\0"])
 def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> None:
     path = folder / "broken.json5"

@@ -30,7 +30,7 @@ private func why(_ source: SecretSource, _ environment: [String: String] = [:], 
 }
 
 @Test func `a secret that is not there or too large is told by its place`() {
-  #expect(why(.file("/nowhere/secret")) == "names /nowhere/secret, which cannot be read")
+  #expect(why(.file("/nowhere/secret")) == "names /nowhere/secret, which cannot be read: No such file or directory")
   #expect(why(.environment("SECRET")) == "names SECRET, which is not in the environment")
   let large = String(repeating: "x", count: 4_097)
   #expect(why(.environment("SECRET"), ["SECRET": large]) == "is larger than 4096 bytes")

@@ -102,7 +102,9 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
     try write("{ tls: { certificate_file: 'server.pem', key_file: 'server.key' } } // JSON5", to: path)
     let settings = try Settings.read(path)
     #expect(settings.storePath == folder + "/latchkey.db")
-    #expect(refusal { try Settings.read(folder + "/nowhere.json5") }?.setting == "--config")
+    let absent = refusal { try Settings.read(folder + "/nowhere.json5") }
+    #expect(absent?.description == "--config: \(folder)/nowhere.json5 cannot be read: No such file or directory")
+    #expect(refusal { try Settings.read(folder) }?.description == "--config: \(folder) cannot be read: Is a directory")
     // Only the start looks whether files are there.
     #expect(refusal { try settings.checkFiles() }?.setting == "tls.certificate_file")
   }

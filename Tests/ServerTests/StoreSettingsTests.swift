@@ -50,5 +50,7 @@ func `a way to the database that cannot be meant is refused, without a word of i
   #expect(alone?.setting == "store.postgres.password_file")
   let read = try settings("store: { postgres: { conninfo: 'host=/run', password_file: 'nowhere' } }, ")
   #expect(read.postgres.passwordFile == "/etc/latchkey/nowhere")
-  #expect(refusal { try read.postgres.checkFiles() }?.setting == "store.postgres.password_file")
+  let absent = refusal { try read.postgres.checkFiles() }
+  #expect(absent?.setting == "store.postgres.password_file")
+  #expect(absent?.why == "/etc/latchkey/nowhere cannot be read: No such file or directory")
 }

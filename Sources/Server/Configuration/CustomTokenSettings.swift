@@ -1,4 +1,3 @@
-internal import Reactor
 internal import Tokens
 
 /// A backend whose custom tokens count beside our own.
@@ -35,12 +34,11 @@ extension Settings {
   /// Read at the start; a file that has changed counts after a restart.
   func signersOfCustomTokens() throws(ConfigurationError) -> [CustomTokenSigner] {
     try customTokenSigners.map { signer throws(ConfigurationError) in
-      func wrong(_ why: String) -> ConfigurationError {
-        ConfigurationError(setting: "\(Settings.customTokenSignersPath)[].keys_file", why: "\(signer.keysFile) \(why)")
-      }
-      guard let bytes = readFile(signer.keysFile, bytesMax: JWKSet.byteCountMax) else { throw wrong("cannot be read") }
+      let setting = "\(Settings.customTokenSignersPath)[].keys_file"
+      let bytes = try readFile(signer.keysFile, of: setting, bytesMax: JWKSet.byteCountMax)
       guard let keys = try? JWKSet.parse(bytes), !keys.isEmpty else {
-        throw wrong("is no JSON Web Key Set with a key that can be used")
+        throw ConfigurationError(
+          setting: setting, why: "\(signer.keysFile) is no JSON Web Key Set with a key that can be used")
       }
       return CustomTokenSigner(issuer: signer.issuer, keys: keys, accountIDPrefixes: signer.accountIDPrefixes)
     }

@@ -22,10 +22,11 @@ extension SecretSource {
   func bytes(_ environment: [String: String], bytesMax: Int) throws(SecretFault) -> [UInt8] {
     switch self {
     case .file(let path):
-      guard let bytes = readFile(path, bytesMax: bytesMax) else {
-        throw SecretFault(why: "names \(path), which cannot be read")
+      do throws(SystemError) {
+        return try wholeFile(path, bytesMax: bytesMax)
+      } catch {
+        throw SecretFault(why: "names \(path), which cannot be read: \(error.reason)")
       }
-      return bytes
     case .environment(let name):
       guard let value = environment[name] else {
         throw SecretFault(why: "names \(name), which is not in the environment")

@@ -9,9 +9,7 @@ extension Settings {
 
   /// Reads the file and the environment variables that begin with LATCHKEY_.
   package static func read(_ path: String) throws(ConfigurationError) -> Settings {
-    guard let bytes = readFile(path, bytesMax: fileBytesMax) else {
-      throw ConfigurationError(setting: "--config", why: "\(path) cannot be read")
-    }
+    let bytes = try readFile(path, of: "--config", bytesMax: fileBytesMax)
     let environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
     return try parse(bytes, folder: folder(of: path), environment: environment)
   }
@@ -77,25 +75,34 @@ extension Settings {
     _ = try deliverySecrets()
     try checkAuthorities("delivery.ca_file", delivery.authorityFile)
     try postgres.checkFiles()
-    guard postgres.isUsed || isWritable(storePath) || isWritable(Settings.folder(of: storePath)) else {
-      throw ConfigurationError(setting: "store.path", why: "\(storePath) can be neither made nor written")
-    }
-    guard backupFolder.isEmpty || isWritable(backupFolder) || isWritable(Settings.folder(of: backupFolder)) else {
-      throw ConfigurationError(setting: "store.backup_folder", why: "\(backupFolder) can be neither made nor written")
-    }
+    try checkPlace("store.path", storePath)
+    try checkPlace("store.backup_folder", backupFolder)
     try checkAuthorities("fetch.ca_file", fetchAuthorityFile)
+  }
+
+  /// Of what is written; empty: nothing is.
+  private func checkPlace(_ setting: String, _ path: String) throws(ConfigurationError) {
+    guard !path.isEmpty, let fault = writeFault(path, in: Settings.folder(of: path)) else { return }
+    throw ConfigurationError(setting: setting, why: "\(path) can be neither made nor written: \(fault.reason)")
   }
 
   /// Loads them as libcurl will for each connection.
   private func checkAuthorities(_ setting: String, _ path: String) throws(ConfigurationError) {
     guard !path.isEmpty else { return }
-    guard readFile(path, bytesMax: 4 << 20) != nil else {
-      throw ConfigurationError(setting: setting, why: "\(path) cannot be read")
-    }
+    _ = try readFile(path, of: setting, bytesMax: 4 << 20)
     do {
       _ = try ClientTLSContext(ClientTLSSettings(authorityFile: path))
     } catch {
       throw ConfigurationError(setting: setting, why: "\(path) holds no PEM certificate that can be used")
     }
+  }
+}
+
+/// A file that a setting names.
+func readFile(_ path: String, of setting: String, bytesMax: Int) throws(ConfigurationError) -> [UInt8] {
+  do throws(SystemError) {
+    return try wholeFile(path, bytesMax: bytesMax)
+  } catch {
+    throw ConfigurationError(setting: setting, why: "\(path) cannot be read: \(error.reason)")
   }
 }

@@ -1,5 +1,4 @@
 internal import Identity
-internal import Reactor
 internal import StorePostgres
 
 /// Where everything is kept, if not in a file.
@@ -88,8 +87,7 @@ extension PostgresSettings {
   var noBackups: NoBackups { NoBackups(unsupported: isUsed ? PostgresStore.backupHint : nil) }
 
   func checkFiles() throws(ConfigurationError) {
-    guard passwordFile.isEmpty || readFile(passwordFile, bytesMax: 4_096) != nil else {
-      throw ConfigurationError(setting: "store.postgres.password_file", why: "\(passwordFile) cannot be read")
-    }
+    guard !passwordFile.isEmpty else { return }
+    _ = try readFile(passwordFile, of: "store.postgres.password_file", bytesMax: 4_096)
   }
 }

@@ -112,9 +112,7 @@ enum SigningKeys {
 package enum MasterKey {
   static func read(_ path: String) throws(ConfigurationError) -> Secret {
     let setting = "secrets.master_key_file"
-    guard let bytes = readFile(path, bytesMax: 4_096) else {
-      throw ConfigurationError(setting: setting, why: "\(path) cannot be read")
-    }
+    let bytes = try readFile(path, of: setting, bytesMax: 4_096)
     guard let key = key(in: bytes) else {
       throw ConfigurationError(setting: setting, why: "\(path) must hold 64 hex digits and nothing else")
     }

@@ -116,10 +116,11 @@ func writeFile(_ path: String, _ bytes: [UInt8], isSecret: Bool = false) throws(
 }
 
 func readWhole(_ path: String, bytesMax: Int) throws(FileError) -> [UInt8] {
-  guard let bytes = readFile(path, bytesMax: bytesMax) else {
-    throw FileError(description: "\(path) cannot be read, or is longer than \(bytesMax) bytes")
+  do throws(SystemError) {
+    return try wholeFile(path, bytesMax: bytesMax)
+  } catch {
+    throw FileError(description: "\(path) cannot be read: \(error.reason)")
   }
-  return bytes
 }
 
 func fileExists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }

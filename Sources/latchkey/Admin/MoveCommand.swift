@@ -48,8 +48,12 @@ struct MoveCommand: ParsableCommand {
     if let fault = Move.fault(ofConninfo: to, passwordOption: "--to-password-file") {
       throw Ending.usage("--to", fault)
     }
-    if let toPasswordFile, readFile(toPasswordFile, bytesMax: 4_096) == nil {
-      throw Ending.usage("--to-password-file", "\(toPasswordFile) cannot be read")
+    if let toPasswordFile {
+      do throws(SystemError) {
+        _ = try wholeFile(toPasswordFile, bytesMax: 4_096)
+      } catch {
+        throw Ending.usage("--to-password-file", "\(toPasswordFile) cannot be read: \(error.reason)")
+      }
     }
     let beganMillis = wallMillis()
     let progress = MoveProgress(isShown: !json)

@@ -94,7 +94,7 @@ static inline _Bool lk_is_address(const char *text) {
   unsigned char bytes[sizeof(struct in6_addr)];
   return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
 }
-static inline _Bool lk_is_writable(const char *path) { return access(path, W_OK) == 0; }
+static inline int lk_check_writable(const char *path) { return access(path, W_OK) == 0 ? 0 : -errno; }
 
 // The bytes of an address that is an IPv4 or IPv6 literal; 0: it is neither.
 static inline socklen_t lk_socket_address(const char *address, uint16_t port, struct sockaddr_storage *storage) {
