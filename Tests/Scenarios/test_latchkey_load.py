@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from clients import Client, fresh_email, password, session
 from configuration import KEYS
+from metrics import ON_A_FREE_PORT, address
+from ports import free_port
 from processes import Server, Simulator
 from stubs import ROOT
 from verification import POLICY
@@ -341,3 +343,30 @@ def test_an_address_that_somebody_else_owns_stops_the_preparation(
     run = subprocess.run(command(server, "fetch-pending", "--tokens", tmp_path / "tokens.jsonl"),
                          capture_output=True, text=True, timeout=30)
     assert run.returncode == 2 and "EMAIL_ALREADY_IN_USE" in run.stderr
+
+
+def soak(server: Server, metrics_port: int, report: Path, *command: object) -> subprocess.CompletedProcess[str]:
+    assert server.process is not None
+    return subprocess.run(
+        [sys.executable, ROOT / "deploy/load/soak.py", "--pid", str(server.process.pid), "--metrics-port",
+         str(metrics_port), "--every-seconds", "0.2", "--report", report, "--", *map(str, command)],
+        capture_output=True, text=True, timeout=30)
+
+
+def test_a_soak_takes_descriptors_from_the_metrics(serve: Callable[..., Server], tmp_path: Path) -> None:
+    server = serve(metrics=ON_A_FREE_PORT)
+    report = tmp_path / "report.json"
+    seconds = [{"ok": 1, "p99_micros": 1000}]
+    report.write_text(json.dumps({"minutes": [], "seconds": seconds, "ok": 1, "refused": 0, "wrong": 0, "lost": 0,
+                                  "never_started": 0}))
+    run = soak(server, address(server)[1], report, "sleep", "1")
+    assert run.returncode == 0, run.stderr
+    told = re.search(r"^Descriptors: (\d+) at the start", run.stdout, re.MULTILINE)
+    assert told and int(told[1]) > 5, run.stdout
+
+
+def test_a_soak_that_fails_leaves_no_command_running(serve: Callable[..., Server], tmp_path: Path) -> None:
+    begun = time.monotonic()
+    run = soak(serve(), free_port(), tmp_path / "none", "sleep", "20")
+    # The output of the command is that of the soak: nobody has it open any more.
+    assert run.returncode != 0 and "refused" in run.stderr and time.monotonic() - begun < 15

@@ -1,6 +1,6 @@
 """Runs a command beside a server and tells what became of the server's memory, descriptors and threads meanwhile.
 
-    soak.py --pid PID --report REPORT.json -- latchkey-load … --json REPORT.json
+    soak.py --pid PID --metrics-port PORT --report REPORT.json -- latchkey-load … --json REPORT.json
 
 The command is a run of latchkey-load whose report says how the latencies at its end compare with those at its start.
 Ends with the exit code of the command.
@@ -9,7 +9,9 @@ Ends with the exit code of the command.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -32,25 +34,43 @@ class Sample:
     threads: int
 
 
-def sample(pid: int, begun: float) -> Sample:
+def descriptors(metrics_port: int) -> int:
+    """As the server counts them: it forbids dumps, so its /proc/PID/fd is root's."""
+    connection = http.client.HTTPConnection("127.0.0.1", metrics_port, timeout=10)
+    try:
+        connection.request("GET", "/metrics")
+        found = re.search(r"^process_open_fds (\S+)", connection.getresponse().read().decode(), re.MULTILINE)
+    finally:
+        connection.close()
+    if found is None:
+        raise RuntimeError("the server does not tell its descriptors")
+    return int(float(found[1]))
+
+
+def sample(pid: int, metrics_port: int, begun: float) -> Sample:
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
 
     def mib(name: str) -> float:
         return int(status[name].split()[0]) / 1024
 
     return Sample(time.monotonic() - begun, mib("RssAnon"), mib("RssFile"),
-                  len(list(Path(f"/proc/{pid}/fd").iterdir())), int(status["Threads"]))
+                  descriptors(metrics_port), int(status["Threads"]))
 
 
-def watch(pid: int, command: list[str], every_seconds: float) -> tuple[int, list[Sample]]:
+def watch(pid: int, metrics_port: int, command: list[str], every_seconds: float) -> tuple[int, list[Sample]]:
     begun = time.monotonic()
     run = subprocess.Popen(command)
-    samples = [sample(pid, begun)]
-    while True:
-        try:
-            return run.wait(every_seconds), samples
-        except subprocess.TimeoutExpired:
-            samples.append(sample(pid, begun))
+    try:
+        samples = [sample(pid, metrics_port, begun)]
+        while True:
+            try:
+                return run.wait(every_seconds), samples
+            except subprocess.TimeoutExpired:
+                samples.append(sample(pid, metrics_port, begun))
+    finally:
+        if run.poll() is None:
+            run.kill()
+            run.wait()
 
 
 def slope_mib_per_hour(samples: list[Sample]) -> float:
@@ -96,11 +116,12 @@ def describe(samples: list[Sample], report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pid", type=int, required=True)
+    parser.add_argument("--metrics-port", type=int, required=True)
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("--every-seconds", type=float, default=5)
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    code, samples = watch(options.pid, options.command, options.every_seconds)
+    code, samples = watch(options.pid, options.metrics_port, options.command, options.every_seconds)
     if options.report.exists():
         describe(samples, json.loads(options.report.read_text()))
     sys.exit(code)
