@@ -15,12 +15,14 @@ package final class PrivateFolder: Sendable {
   package init(_ path: String) throws {
     self.path = path
     try PrivateFile.makeFolder(path)
-    descriptor = unsafe lk_open_folder(path)
-    guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open the folder \(path)") }
-    guard lk_hold(descriptor) == 0 else {
-      lk_close(descriptor)
+    let opened = unsafe lk_open_folder(path)
+    guard opened >= 0 else { throw SystemError(code: -opened, call: "open the folder \(path)") }
+    guard lk_hold(opened) == 0 else {
+      lk_close(opened)
       throw Held(path: path)
     }
+    // Last: once all is set, `deinit` runs after a throw as well, and would close what is another's by then.
+    descriptor = opened
   }
 
   deinit { lk_close(descriptor) }
