@@ -79,8 +79,9 @@ package enum FetchError: Error, Hashable, Sendable {
   /// The head or the body, decoded where it came compressed, is larger than allowed.
   case tooLarge
   case timedOut
-  /// The server's certificate does not lead to a trusted authority, or names another host.
-  case untrusted
+  /// The server's certificate does not lead to a trusted authority, names another host, or is over; the text is for the
+  /// log.
+  case untrusted(String)
   /// No connection or a broken answer; the text is for the log.
   case unreachable(String)
   /// A relay refused our login, or our address as the sender's, with this status: it says nothing about a mail.

@@ -10,7 +10,8 @@ import Glibc
   private let mayBePrivate: Bool
   private let timeMillis: Int
   private var fieldLines: UnsafeMutablePointer<curl_slist>?
-  /// Of a mail, what libcurl says about its failure: its code alone does not tell which command was refused.
+  /// What libcurl says about a failure: its code alone does not tell what is wrong with a certificate, or which command
+  /// of a mail was refused.
   private let words: UnsafeMutablePointer<CChar>
   private var body: [UInt8] = []
   private var headBytes = 0
@@ -18,6 +19,7 @@ import Glibc
   private var sentBytes = 0
   private var overflowed = false
   private var addressRefused = false
+  private static let whyBytesMax = 200
 
   /// nil: libcurl refused an option, as it does where it is built without what the option needs.
   init?(_ exchange: Exchange, _ settings: FetchSettings) {
@@ -66,7 +68,7 @@ import Glibc
     if let caFile = settings.caFile { texts.append((CURLOPT_CAINFO, caFile)) }
     return numbers.allSatisfy { unsafe latchkey_curl_set_long(easy, $0.0, $0.1) == CURLE_OK }
       && texts.allSatisfy { unsafe latchkey_curl_set_string(easy, $0.0, $0.1) == CURLE_OK }
-      && setBodyLimit() == CURLE_OK && setCallbacks() == CURLE_OK
+      && setBodyLimit() == CURLE_OK && setWords() == CURLE_OK && setCallbacks() == CURLE_OK
   }
 
   private func setRequest() -> Bool {
@@ -87,7 +89,6 @@ import Glibc
     let security = mail.security == .none ? CURLUSESSL_NONE : CURLUSESSL_ALL
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     return unsafe texts.allSatisfy { unsafe latchkey_curl_set_string(easy, $0.0, $0.1) == CURLE_OK }
-      && latchkey_curl_set_string(easy, CURLOPT_ERRORBUFFER, words) == CURLE_OK
       && latchkey_curl_set_long(easy, CURLOPT_USE_SSL, Int(security.rawValue)) == CURLE_OK
       && latchkey_curl_set_long(easy, CURLOPT_UPLOAD, 1) == CURLE_OK
       // Leaving a relay that has fallen silent must not hold the thread longer than a mail may.
@@ -113,6 +114,8 @@ import Glibc
   private func setBodyLimit() -> CURLcode {
     unsafe latchkey_curl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limits.answerBodyBytesMax))
   }
+
+  private func setWords() -> CURLcode { unsafe latchkey_curl_set_string(easy, CURLOPT_ERRORBUFFER, words) }
 
   private func setCallbacks() -> CURLcode {
     // Unretained: the driver holds the transfer until the handle has left the multi.
@@ -218,9 +221,15 @@ import Glibc
     // libcurl's word for a line of the head past 100 KiB; where memory lacks, nobody lives to hear it.
     case CURLE_OUT_OF_MEMORY: .tooLarge
     case CURLE_OPERATION_TIMEDOUT: .timedOut
-    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE: .untrusted
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE: .untrusted(why(code))
     case CURLE_COULDNT_CONNECT where addressRefused: .refusedAddress
-    default: .unreachable(unsafe String(cString: curl_easy_strerror(code)))
+    default: .unreachable(why(code))
     }
+  }
+
+  /// For the log: some of it is the server's own, such as the names in its certificate.
+  private func why(_ code: CURLcode) -> String {
+    let said = unsafe String(cString: words[0] == 0 ? UnsafePointer(curl_easy_strerror(code)) : UnsafePointer(words))
+    return String(decoding: said.utf8.prefix(Transfer.whyBytesMax).filter { 0x20...0x7E ~= $0 }, as: UTF8.self)
   }
 }

@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `a webhook that cannot be reached is tried again`() async {
-    for error in [FetchError.timedOut, .untrusted, .unreachable("x"), .redirected, .circuitOpen, .closed] {
+    for error in [FetchError.timedOut, .untrusted("x"), .unreachable("x"), .redirected, .circuitOpen, .closed] {
       let road = WebhookRoad(url: "https://h", signature: WebhookSignature([]), fetcher: Receiver(.failure(error)))
       guard case .failed = await road.send(letter, Words(subject: "s", text: "t")) else {
         Issue.record("\(error)")

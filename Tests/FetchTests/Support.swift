@@ -98,6 +98,11 @@ func outcomes(
   }
 }
 
+/// - Parameter word: of what the log is told.
+func isUntrusted(_ error: any Error, _ word: String) -> Bool {
+  if case .untrusted(let why) = error as? FetchError { why.contains(word) } else { false }
+}
+
 func isUnreachable(_ error: any Error) -> Bool {
   if case .unreachable = error as? FetchError { true } else { false }
 }

@@ -48,7 +48,8 @@ extension FetchRequest {
 
 /// What keeps an answer away, or makes it none (check 68).
 let faults: [Result<FetchedBody, FetchError>] = [
-  .failure(.timedOut), .failure(.tooLarge), .failure(.redirected), .failure(.refusedAddress), .failure(.untrusted),
+  .failure(.timedOut), .failure(.tooLarge), .failure(.redirected), .failure(.refusedAddress),
+  .failure(.untrusted("expired")),
   .failure(.overloaded), .failure(.unreachable("reset")),
   .success(FetchedBody(status: 500, bytes: Array("{}".utf8))), .success(FetchedBody(status: 503, bytes: [])),
   .success(FetchedBody(status: 429, bytes: Array("{}".utf8))),

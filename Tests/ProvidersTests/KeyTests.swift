@@ -222,7 +222,8 @@ struct KeyTests {
   }
 
   @Test(arguments: [
-    .failure(.timedOut), .failure(.redirected), .failure(.tooLarge), .failure(.refusedAddress), .failure(.untrusted),
+    .failure(.timedOut), .failure(.redirected), .failure(.tooLarge), .failure(.refusedAddress),
+    .failure(.untrusted("expired")),
     .failure(.closed), .success(FetchedBody(status: 500, bytes: Issuer().keySet().bytes)),
     .success(FetchedBody(status: 204, bytes: [])),
   ] as [Result<FetchedBody, FetchError>])

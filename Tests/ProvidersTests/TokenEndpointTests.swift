@@ -183,7 +183,8 @@ struct TokenEndpointTests {
   }
 
   @Test(arguments: [
-    .timedOut, .redirected, .tooLarge, .refusedAddress, .untrusted, .unreachable("reset"), .overloaded, .closed,
+    .timedOut, .redirected, .tooLarge, .refusedAddress, .untrusted("expired"), .unreachable("reset"),
+    .overloaded, .closed,
   ] as [FetchError])
   func `check 68: a token endpoint that does not answer is unavailable`(error: FetchError) async throws {
     let bench = try FlowBench()

@@ -18,7 +18,8 @@ extension Settings {
       fetchAuthorityFile = path(
         try group.text("ca_file", "", "PEM authorities for fetches from providers; empty: those of the system"))
       fetchAllowsPrivateAddresses = try group.flag(
-        "allow_private_addresses", false, "let providers be on loopback and private networks")
+        "allow_private_addresses", false,
+        "let providers be on loopback and private networks, at the hosts that their settings name")
       limits.fetch.totalTimeMillis = try group.integer(
         "total_millis", 5_000, 100...5_000, "one fetch, waiting and name resolution included")
       limits.fetch.perProviderMax = try group.integer(

@@ -167,7 +167,8 @@ extension Settings {
   ) throws(ConfigurationError) {
     try reader.group("claims") { group throws(ConfigurationError) in
       let meaning = "member of the ID token or profile; a dot goes one object deeper" + own
-      claims.subject = try group.text("subject", claims.subject, meaning)
+      claims.subject = try group.text(
+        "subject", claims.subject, "member of the ID token, where the provider has one, else of the profile" + own)
       claims.email = try group.text("email", claims.email, meaning)
       claims.emailVerified = try group.text("email_verified", claims.emailVerified, meaning)
       claims.name = try group.text("name", claims.name, meaning)

@@ -59,7 +59,7 @@ private struct Scripted: HTTPSFetching {
   let errors: [(FetchError, String)] = [
     (.refusedURL, "refused_url"), (.refusedField, "refused_field"), (.requestTooLarge, "request_too_large"),
     (.refusedAddress, "refused_address"), (.redirected, "redirected"), (.tooLarge, "too_large"),
-    (.timedOut, "timed_out"), (.untrusted, "untrusted"), (.unreachable("why"), "unreachable"),
+    (.timedOut, "timed_out"), (.untrusted("why"), "untrusted"), (.unreachable("why"), "unreachable"),
     (.overloaded, "overloaded"), (.circuitOpen, "circuit_open"), (.closed, "closed"),
   ]
   for (error, _) in errors {
