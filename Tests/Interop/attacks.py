@@ -99,6 +99,33 @@ def one_byte_a_record(attacker: Attacker) -> None:
             attacker.note_reply(connection, stream)
 
 
+# Dear to read.
+
+
+@attack("status 3")
+def texts_of_marks(attacker: Attacker) -> None:
+    """Names of combining marks, which to compare takes the square of their length."""
+    marks = "\u0301\u0323".encode() * 3750
+    body = message(b"\x0a\x98\x75" + marks)
+    with attacker.settled() as connection:
+        while attacker.goes_on:
+            stream = connection.stream()
+            connection.write(connection.headers(stream, request()), frame(DATA, END_STREAM, stream, body))
+            attacker.note_reply(connection, stream)
+
+
+@attack("status 0")
+def binary_lists_by_reference(attacker: Attacker) -> None:
+    """Sixteen thousand commas to be judged as binary metadata, for four bytes of references."""
+    lists = [("x-trace-bin", "," * 3900)] * 4
+    with attacker.settled() as connection:
+        while attacker.goes_on:
+            held = [connection.stream() for _ in range(20)]
+            connection.write(*[connection.headers(stream, request() + lists)
+                               + frame(DATA, END_STREAM, stream, message()) for stream in held])
+            answered(attacker, connection, set(held), PATIENCE_SECONDS)
+
+
 def hold_and_note(attacker: Attacker, held: list[Connection]) -> None:
     time.sleep(0.5)
     for connection in held:
