@@ -77,7 +77,8 @@ import Store
       let bytes = try wholeFile(path, bytesMax: passwordBytesMax)
       return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
     } catch {
-      throw Refusal(text: "the file of the password cannot be read: \(error.reason)")
+      let what = error.isPassing ? "its password" : "the file of the password"
+      throw Refusal(text: "\(what) cannot be read: \(error.reason)")
     }
   }
 

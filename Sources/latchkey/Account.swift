@@ -105,7 +105,7 @@ struct Merge: DeskCommand {
   }
 
   func perform(_ desk: Desk) throws -> Report {
-    let otherDesk = try desk.ofProfile(otherProfile)
+    let otherDesk = desk.ofProfile(otherProfile)
     let (mine, theirs) = (try desk.session(), try otherDesk.session())
     let answer: MergeResponse = try desk.call(
       "AccountService/Merge",

@@ -8,19 +8,22 @@ struct Desk {
   private let caller: Caller
   private let file: SessionFile
 
-  init(_ common: CommonOptions) throws {
+  init(_ common: CommonOptions) throws { self.init(common, try common.caller()) }
+
+  private init(_ common: CommonOptions, _ caller: Caller) {
     self.common = common
+    self.caller = caller
     file = SessionFile(common.sessionPath)
-    caller = try common.caller()
   }
 
   var sessionPath: String { common.sessionPath }
 
   /// The same place under another profile.
-  func ofProfile(_ name: String) throws -> Desk {
+  func ofProfile(_ name: String) -> Desk {
     var common = common
     common.profile = name
-    return try Desk(common)
+    // The same caller: its key may have come from standard input, which is read once.
+    return Desk(common, caller)
   }
 
   /// `latchkey NAME …` with the options that were given here.
@@ -114,7 +117,9 @@ struct Desk {
   }
 
   func refreshed() throws -> Profile.SignedIn {
-    try exclusively {
+    // Before the lock, which is a file: where nobody is signed in there is nothing to be kept in turn.
+    _ = try signedIn()
+    return try exclusively {
       let answer: RefreshResponse = try call(
         "SessionService/Refresh", RefreshRequest(refreshToken: try signedIn().refreshToken))
       return try remember(answer.session)

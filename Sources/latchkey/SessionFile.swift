@@ -69,6 +69,8 @@ final class SessionFile {
   /// nested, but nothing in it waits for a person: other commands wait for its end.
   func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
     guard lock == nil else { return try body() }
+    // Who may not read the file must not make its lock, which would be another's in the folder of its owner.
+    _ = try members()
     do {
       lock = try PrivateFile.Lock(of: file)
     } catch {

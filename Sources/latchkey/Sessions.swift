@@ -50,6 +50,7 @@ struct SignOut: DeskCommand {
         JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
       ])
     }
+    _ = try desk.signedIn()
     try desk.exclusively {
       let session = try desk.signedIn()
       if !local {

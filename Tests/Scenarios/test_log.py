@@ -62,7 +62,8 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
     seen = [(line.get("caller"), line["outcome"], line["method"].rpartition("/")[2], line["peer"])
             for line in server.lines() if line["message"] == "call" and line["outcome"] != "OK"]
     assert seen == [("web", "CALLER_NOT_ALLOWED", "Lookup", "127.0.0.1"),
-                    (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1"), ("anyone", "NOT_FOUND", "Check", "127.0.0.1")]
+                    (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1"),
+                    ("unidentified", "NOT_FOUND", "Check", "127.0.0.1")]
 
 
 def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(

@@ -20,9 +20,9 @@ func `a name that stands twice in an object is refused with its lines`(text: Str
 }
 
 @Test(arguments: [
-  ("{ listen: { port: 1 } tls: {} }", "line 1, column 23: a comma or } must stand here, not tls"),
-  ("{ a: [1 2] }", "line 1, column 9: a comma or ] must stand here, not 2"),
-  ("{ 'a' 1 }", "line 1, column 7: a colon must stand here, not 1"),
+  ("{ listen: { port: 1 } tls: {} }", "line 1, column 23: a comma or } must stand here, not a word"),
+  ("{ a: [1 2] }", "line 1, column 9: a comma or ] must stand here, not a word"),
+  ("{ 'a' 1 }", "line 1, column 7: a colon must stand here, not a word"),
   ("{ a: 1,, }", "line 1, column 8: a name must stand here, not ,"),
   ("{ a: ::1 }", "line 1, column 6: a value must stand here, not :"),
   ("{ a: 1 } 'b'", "line 1, column 10: the end of the file must stand here, not a text"),
@@ -35,9 +35,9 @@ func `a name that stands twice in an object is refused with its lines`(text: Str
   ("{\n\u{A0}a: 1 }", "line 2, column 1: there is a blank that is not of ASCII"),
   (
     "{ listen: { address: 0.0.0.0 } }",
-    "line 1, column 22: 0.0.0.0 is no number, nor true, false or null; a text needs quotes"
+    "line 1, column 22: this is no number, nor true, false or null; a text needs quotes"
   ),
-  ("{ port: 08443 }", "line 1, column 9: 08443 is no number: one does not begin with 0"),
+  ("{ port: 08443 }", "line 1, column 9: no number begins with 0"),
   ("{ a: 'C:\\users' }", "line 1, column 9: a backslash that begins no escape is written twice"),
   ("{ a: 'C:\\data' }", "line 1, column 9: a backslash that begins no escape is written twice"),
   ("{ a: 'b\tc' }", "line 1, column 8: a control character in a text must be escaped"),
@@ -51,7 +51,7 @@ func `a file that is not JSON5 is refused with the place where it stops being th
 @Test(arguments: [
   "{ a: -Infinity, b: NaN, c: +.5, d: 5., e: 0xfE, f: 1e5, g: +1.5e-3, 'h': [1, 2,], $x_: null, é: true, }",
   "// one\n/* two **/ { a\u{B}:\u{C}'\\'\\x41\\u00e9\\\n', \"b\": '\"' /**/ } // three", "\u{FEFF}{}", "[]", "null",
-  "{ l\\u0069sten: 1, v1e: 2, '+-.': 3, '': 4 }",
+  "{ l\\u0069sten: 1, v1e: 2, '+-.': 3, '': 4 }", "{ a: 'x\\\r\ny',\r\n b: 1 }",
   String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
 ])
 func `what the decoder takes has no fault`(text: String) throws {

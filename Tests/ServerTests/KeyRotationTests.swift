@@ -136,7 +136,7 @@ func `a key that a clock ahead has put off is joined by one that signs at once, 
   occasion: KeyRotation.Occasion
 ) throws {
   let filled = KeyRotation(successorFrom: now, fillsGap: true)
-  for away in [1, day, 4_000 * day] { #expect(decide([key("a", activeFrom: away)], occasion) == filled) }
+  for away in [1_001, day, 4_000 * day] { #expect(decide([key("a", activeFrom: away)], occasion) == filled) }
   let successor = key("b", activeFrom: 0)
   #expect(filled.change(successor) == Change([.insertSigningKey(successor)]))
   #expect(decide([successor, key("a", activeFrom: 4_000 * day)]) == KeyRotation())

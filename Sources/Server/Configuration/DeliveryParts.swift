@@ -87,7 +87,8 @@ extension Settings {
     do throws(SecretFault) {
       return try source.line(environment, bytesMin: bytesMin)
     } catch {
-      throw ConfigurationError(setting: source.setting(setting), why: "it \(error.why)")
+      throw ConfigurationError(
+        setting: source.setting(setting), why: "it \(error.why)", isPassing: error.isPassing)
     }
   }
 }

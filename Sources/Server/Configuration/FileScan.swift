@@ -8,6 +8,11 @@ struct FileScan {
     let why: String
   }
 
+  private enum Step {
+    case name(String)
+    case index(Int)
+  }
+
   struct Repetition {
     let path: String
     let first: Int
@@ -22,6 +27,8 @@ struct FileScan {
   private var token: FileTokens.Token?
   /// Where the objects and lists begin that the token is in.
   private var openings: [Int] = []
+  /// The way to the value that is read.
+  private var steps: [Step] = []
   private(set) var fault: Fault?
   private(set) var repetition: Repetition?
 
@@ -30,7 +37,7 @@ struct FileScan {
     tokens = FileTokens(file)
     token = tokens.next()
     do throws(Fault) {
-      try readValue(at: "")
+      try readValue()
       if token != nil { throw missing("the end of the file") }
     } catch {
       note(error)
@@ -39,7 +46,7 @@ struct FileScan {
 
   // MARK: Values
 
-  private mutating func readValue(at path: String) throws(Fault) {
+  private mutating func readValue() throws(Fault) {
     guard let token else { throw missing("a value") }
     switch token.kind {
     case .text:
@@ -49,38 +56,50 @@ struct FileScan {
       note(FileScan.valueFault(text(token.range)).map { Fault(at: token.range.lowerBound, why: $0) })
       advance()
     case .sign:
-      if stands("{") { return try readObject(at: path) }
-      if stands("[") { return try readList(at: path) }
+      if stands("{") { return try readObject() }
+      if stands("[") { return try readList() }
       throw missing("a value")
     }
   }
 
-  private mutating func readObject(at path: String) throws(Fault) {
+  private mutating func readObject() throws(Fault) {
     var offsets: [String: Int] = [:]
     try open()
     while !takes("}") {
       let start = token?.range.lowerBound ?? file.count
       let name = try readName()
-      let inner = path.isEmpty ? name : "\(path).\(name)"
+      steps.append(.name(name))
       if let first = offsets.updateValue(start, forKey: name), repetition == nil {
-        repetition = Repetition(path: inner, first: first, second: start)
+        repetition = Repetition(path: path, first: first, second: start)
       }
       guard takes(":") else { throw missing("a colon") }
-      try readValue(at: inner)
+      try readValue()
+      steps.removeLast()
       guard takes(",") || stands("}") else { throw missing("a comma or }") }
     }
     openings.removeLast()
   }
 
-  private mutating func readList(at path: String) throws(Fault) {
+  private mutating func readList() throws(Fault) {
     try open()
     var index = 0
     while !takes("]") {
-      try readValue(at: "\(path)[\(index)]")
+      steps.append(.index(index))
+      try readValue()
+      steps.removeLast()
       index += 1
       guard takes(",") || stands("]") else { throw missing("a comma or ]") }
     }
     openings.removeLast()
+  }
+
+  private var path: String {
+    steps.reduce(into: "") { path, step in
+      switch step {
+      case .name(let name): path += path.isEmpty ? name : "." + name
+      case .index(let index): path += "[\(index)]"
+      }
+    }
   }
 
   private mutating func readName() throws(Fault) -> String {
@@ -105,8 +124,8 @@ struct FileScan {
         of: /[+\-]?(Infinity|NaN|0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+\-]?[0-9]+)?)/) != nil
     if isNumber || ["true", "false", "null"].contains(word) { return nil }
     if let fault = blankFault(word) { return fault }
-    if word.wholeMatch(of: /[+\-]?0[0-9]+/) != nil { return "\(word) is no number: one does not begin with 0" }
-    return "\(word) is no number, nor true, false or null; a text needs quotes"
+    if word.wholeMatch(of: /[+\-]?0[0-9]+/) != nil { return "no number begins with 0" }
+    return "this is no number, nor true, false or null; a text needs quotes"
   }
 
   /// Pages that settings are copied from have such blanks, and nobody sees them.
@@ -130,7 +149,7 @@ struct FileScan {
       let why = file[at] == UInt8(ascii: "\\") ? escapeFault(at) : controlFault(at)
       if let why, fault == nil { fault = Fault(at: at, why: why) }
       if file[at] == UInt8(ascii: "\n") { break }
-      at += file[at] == UInt8(ascii: "\\") ? 2 : 1
+      at += file[at] == UInt8(ascii: "\\") ? escapeLength(at) : 1
     }
     guard at < range.upperBound, file[at] == quote else {
       throw fault ?? Fault(at: range.lowerBound, why: "the text that begins here is not closed")
@@ -140,6 +159,11 @@ struct FileScan {
 
   private func controlFault(_ at: Int) -> String? {
     file[at] < 0x20 && file[at] != UInt8(ascii: "\n") ? "a control character in a text must be escaped" : nil
+  }
+
+  /// A line end of two bytes is one.
+  private func escapeLength(_ at: Int) -> Int {
+    file[at...].prefix(3).elementsEqual("\\\r\n".utf8) ? 3 : 2
   }
 
   private func escapeFault(_ at: Int) -> String? {
@@ -177,7 +201,8 @@ struct FileScan {
 
   private func missing(_ what: String) -> Fault {
     if let token {
-      let found = token.kind == .text ? "a text" : text(token.range)
+      // Not a word of it, which may be a piece of a secret.
+      let found = token.kind == .text ? "a text" : token.kind == .word ? "a word" : text(token.range)
       return Fault(at: token.range.lowerBound, why: "\(what) must stand here, not \(found)")
     }
     if let comment = tokens.openComment { return Fault(at: comment, why: "the comment that begins here is not closed") }

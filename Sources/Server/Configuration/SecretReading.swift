@@ -6,6 +6,7 @@ internal import Reactor
 struct SecretFault: Error {
   /// Follows "it ".
   let why: String
+  var isPassing = false
 }
 
 extension SecretSource {
@@ -25,7 +26,8 @@ extension SecretSource {
       do throws(SystemError) {
         return try wholeFile(path, bytesMax: bytesMax)
       } catch {
-        throw SecretFault(why: "names \(path), which cannot be read: \(error.reason)")
+        throw SecretFault(
+          why: "names \(path), which cannot be read: \(error.reason)", isPassing: error.isPassing)
       }
     case .environment(let name):
       guard let value = environment[name] else {

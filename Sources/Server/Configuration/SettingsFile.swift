@@ -93,7 +93,8 @@ extension Settings {
     do {
       _ = try ClientTLSContext(ClientTLSSettings(authorityFile: path))
     } catch {
-      throw ConfigurationError(setting: setting, why: "\(path) holds no PEM certificate that can be used")
+      throw ConfigurationError(
+        setting: setting, why: "\(path) holds no PEM certificate that can be used", isPassing: error.isPassing)
     }
   }
 }
@@ -103,6 +104,7 @@ func readFile(_ path: String, of setting: String, bytesMax: Int) throws(Configur
   do throws(SystemError) {
     return try wholeFile(path, bytesMax: bytesMax)
   } catch {
-    throw ConfigurationError(setting: setting, why: "\(path) cannot be read: \(error.reason)")
+    throw ConfigurationError(
+      setting: setting, why: "\(path) cannot be read: \(error.reason)", isPassing: error.isPassing)
   }
 }

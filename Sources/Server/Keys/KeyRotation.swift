@@ -38,6 +38,8 @@ struct KeyRotation: Hashable, Sendable {
     case demand
   }
 
+  private static let clockDifferenceMillis: Int64 = 1_000
+
   /// A key is to be made that signs from this moment on.
   var successorFrom: Timestamp?
   /// Keys that stop signing at that moment.
@@ -53,7 +55,9 @@ struct KeyRotation: Hashable, Sendable {
     _ policy: KeyPolicy, now: Timestamp
   ) -> KeyRotation {
     var rotation = KeyRotation()
-    let isSigning = records.contains { !foreign.contains($0.keyID) && $0.isActive(at: now) }
+    // The key of a replica that has just made the first is no gap, though its clock may be a little ahead.
+    let soon = now.adding(millis: KeyRotation.clockDifferenceMillis)
+    let isSigning = records.contains { !foreign.contains($0.keyID) && $0.isActive(at: soon) }
     let needless = now.adding(millis: -policy.keptMillis)
     // By a clock that is wrong the one that all others sign with is needless: nothing is removed while none signs here.
     if isSigning, records.contains(where: { $0.retiredAt.map { $0 <= needless } ?? false }) {
