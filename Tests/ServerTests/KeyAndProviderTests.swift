@@ -185,6 +185,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   let ring = try SigningKeys.ring(store.records, vault(), KeyPolicy())
   #expect(ring.activeKey(at: made.activeFrom.seconds)?.keyID == made.keyID)
   #expect(ring.activeKey(at: ahead.activeFrom.seconds)?.keyID == ahead.keyID)
+  #expect(ring.jwks(at: made.activeFrom.seconds).contains(ahead.keyID), "before it signs")
 }
 
 @Test func `of two first starts at once both use the key that won`() async throws {

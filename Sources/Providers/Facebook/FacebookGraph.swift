@@ -27,7 +27,7 @@ struct FacebookGraph: Sendable {
   }
 
   func inspect(_ accessToken: String, at now: Timestamp) async throws -> Inspected {
-    guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
+    try ProviderCalls.requireToken(accessToken)
     let application = applicationID + "|" + secret.revealed
     let asked = [
       Parameter("input_token", accessToken), Parameter("access_token", application),

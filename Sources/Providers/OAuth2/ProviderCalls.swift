@@ -21,13 +21,18 @@ struct ProviderCalls: Sendable {
 
   /// The same, whatever it is.
   func answer(_ url: String, accessToken: String, fields: [FetchRequest.Field] = []) async throws -> FetchedBody {
-    guard accessToken.utf8.count <= TokenAnswer.tokenBytesMax else {
-      throw ProviderRefusal.refused(why: "the access token is too long for a header: \(accessToken.utf8.count) bytes")
-    }
-    guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
+    try ProviderCalls.requireToken(accessToken)
     let bearer = FetchRequest.Field("authorization", "Bearer " + accessToken)
     let accept = FetchRequest.Field("accept", "application/json")
     return try await fetch(FetchRequest(url, for: providerID, fields: [bearer, accept] + fields))
+  }
+
+  /// One that can be put into a request.
+  static func requireToken(_ accessToken: String) throws(ProviderRefusal) {
+    guard accessToken.utf8.count <= TokenAnswer.tokenBytesMax else {
+      throw .refused(why: "the access token is too long for a header: \(accessToken.utf8.count) bytes")
+    }
+    guard TokenAnswer.isToken(accessToken) else { throw .invalid(why: "no access token") }
   }
 
   /// The answer to a question whose parameters, tokens among them, the owner wants in the address. Nothing that is

@@ -86,10 +86,12 @@ struct KeyRotation: Hashable, Sendable {
       rotation.fillsGap = true
       return rotation
     }
-    let isOnItsWay = now < last.activeFrom
     let isOld = policy.rotateMillis.map { last.activeFrom.adding(millis: $0) <= now } ?? false
     let isOfAnotherKind = occasion == .start && last.algorithm != algorithm
-    guard isOfAnotherKind || ((isOld || occasion == .demand) && !isOnItsWay) else { return rotation }
+    // Who asks for a new key gets it by then, unless one is on its way.
+    let lead = now.adding(millis: policy.publishLeadMillis + policy.skewMillis)
+    let isDemanded = occasion == .demand && !(last.activeFrom > now && last.activeFrom <= lead)
+    guard isOld || isOfAnotherKind || isDemanded else { return rotation }
     rotation.successorFrom = now.adding(millis: policy.publishLeadMillis)
     rotation.retired = current.map(\.keyID)
     return rotation

@@ -61,8 +61,11 @@ enum SigningKeys {
     }
     let keys = try records.filter { faults[$0.keyID] == nil }.map { record in
       let (algorithm, secret) = try opened(record, vault)
+      // What is in the store is published, also where a clock that was ahead has put it off: verifiers must have it
+      // before it signs.
+      let publishedAt = min(record.publishedAt.seconds, wallMillis() / 1_000)
       return try SigningKey(
-        try PrivateKey(pkcs8: secret), algorithm: algorithm, publishedAt: record.publishedAt.seconds,
+        try PrivateKey(pkcs8: secret), algorithm: algorithm, publishedAt: publishedAt,
         activeFrom: record.activeFrom.seconds, retiredAt: record.retiredAt?.seconds)
     }
     return KeyRing(keys, tokenLifetimeSecondsMax: policy.keptMillis / 1_000)
