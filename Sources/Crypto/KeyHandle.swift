@@ -1,53 +1,77 @@
 internal import COpenSSL
 
-/// What a signature is made and checked with, by its name in JOSE (RFC 7518 3.1, RFC 8037 3.1). Symmetric algorithms
-/// and "none" have no case, so no header can ask for them.
+/// What a signature is made and checked with, by its name in JOSE (RFC 7518 3.1, RFC 8037 3.1, RFC 9864 2.2). Symmetric
+/// algorithms and "none" have no case, so no header can ask for them.
 package enum SignatureAlgorithm: String, Sendable, CaseIterable {
   case es256 = "ES256"
   case es384 = "ES384"
+  case es512 = "ES512"
   case edDSA = "EdDSA"
+  /// Makes the same signature as EdDSA, under a name that says the curve.
+  case ed25519 = "Ed25519"
   case rs256 = "RS256"
   case rs384 = "RS384"
   case rs512 = "RS512"
   case ps256 = "PS256"
+  case ps384 = "PS384"
+  case ps512 = "PS512"
 
-  /// The hash that the signature is over; for EdDSA the one inside Ed25519, which `at_hash` uses too.
+  /// The hash that the signature is over; of Ed25519 the one inside it, which `at_hash` uses too.
   package var hash: HashFunction {
     switch self {
     case .es256, .rs256, .ps256: .sha256
-    case .es384, .rs384: .sha384
-    case .rs512, .edDSA: .sha512
+    case .es384, .rs384, .ps384: .sha384
+    case .es512, .rs512, .ps512, .edDSA, .ed25519: .sha512
+    }
+  }
+
+  var isPSS: Bool { self == .ps256 || self == .ps384 || self == .ps512 }
+}
+
+/// The curves of FIPS 186 by their names in JWKs (RFC 7518 6.2.1.1).
+package enum Curve: String, Sendable, CaseIterable {
+  case p256 = "P-256"
+  case p384 = "P-384"
+  case p521 = "P-521"
+
+  package var coordinateByteCount: Int {
+    switch self {
+    case .p256: 32
+    case .p384: 48
+    case .p521: 66
+    }
+  }
+
+  /// OpenSSL's name.
+  var group: String {
+    switch self {
+    case .p256: "prime256v1"
+    case .p384: "secp384r1"
+    case .p521: "secp521r1"
+    }
+  }
+
+  var algorithm: SignatureAlgorithm {
+    switch self {
+    case .p256: .es256
+    case .p384: .es384
+    case .p521: .es512
     }
   }
 }
 
-package enum KeyKind: Sendable, CaseIterable {
-  case p256, p384, ed25519, rsa
+package enum KeyKind: Hashable, Sendable, CaseIterable {
+  case ec(Curve)
+  case ed25519, rsa
+
+  package static let p256 = KeyKind.ec(.p256)
+  package static let allCases = Curve.allCases.map(KeyKind.ec) + [.ed25519, .rsa]
 
   package var algorithms: [SignatureAlgorithm] {
     switch self {
-    case .p256: [.es256]
-    case .p384: [.es384]
-    case .ed25519: [.edDSA]
-    case .rsa: [.rs256, .rs384, .rs512, .ps256]
-    }
-  }
-
-  /// Width of one coordinate, for the elliptic curves of FIPS 186.
-  var coordinateByteCount: Int? {
-    switch self {
-    case .p256: 32
-    case .p384: 48
-    case .ed25519, .rsa: nil
-    }
-  }
-
-  /// OpenSSL's name of the curve.
-  var group: String? {
-    switch self {
-    case .p256: "prime256v1"
-    case .p384: "secp384r1"
-    case .ed25519, .rsa: nil
+    case .ec(let curve): [curve.algorithm]
+    case .ed25519: [.edDSA, .ed25519]
+    case .rsa: [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]
     }
   }
 }
@@ -71,10 +95,7 @@ struct KeyHandle: ~Copyable, Sendable {
     if unsafe lk_key_is(pointer, "RSA") == 1 { return .rsa }
     if unsafe lk_key_is(pointer, "ED25519") == 1 { return .ed25519 }
     guard unsafe lk_key_is(pointer, "EC") == 1 else { return nil }
-    return [KeyKind.p256, .p384].first { kind in
-      guard let group = kind.group else { return false }
-      return unsafe lk_ec_group_is(pointer, group) == 1
-    }
+    return Curve.allCases.first { unsafe lk_ec_group_is(pointer, $0.group) == 1 }.map(KeyKind.ec)
   }
 
   func number(_ name: String, byteCount: Int) throws(CryptoError) -> [UInt8] {
@@ -95,7 +116,7 @@ final class SignatureContext: Sendable {
 
   private init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, _ use: Use) throws(CryptoError) {
     let context = unsafe lk_signature_template(
-      key.pointer, algorithm.hash.implementation, use == .signing ? 1 : 0, algorithm == .ps256 ? 1 : 0)
+      key.pointer, algorithm.hash.implementation, use == .signing ? 1 : 0, algorithm.isPSS ? 1 : 0)
     guard let context = unsafe context else { throw .unusableKey(.malformed) }
     self.algorithm = algorithm
     unsafe template = unsafe context
@@ -105,12 +126,12 @@ final class SignatureContext: Sendable {
     unsafe EVP_PKEY_CTX_free(template)
   }
 
-  /// One for each algorithm of the key; Ed25519 needs none.
+  /// One for each algorithm of a key that is not Ed25519, which needs none.
   static func all(
     _ key: borrowing KeyHandle, _ kind: KeyKind, _ use: Use
   ) throws(CryptoError) -> [SignatureContext] {
     var contexts: [SignatureContext] = []
-    for algorithm in kind.algorithms where algorithm != .edDSA {
+    for algorithm in kind.algorithms where kind != .ed25519 {
       contexts.append(try SignatureContext(key, algorithm, use))
     }
     return contexts
@@ -136,18 +157,18 @@ final class SignatureContext: Sendable {
 final class ECSigner: Sendable {
   /// Of P-256 a signature alone takes 19 us, each of two together 25, of three 20, of four 17, of 64 11: the
   /// inversions that they share are slower than the two that OpenSSL has for this curve. More of them gain little and
-  /// hold up their thread for longer. Of P-384 the multiplication is nearly all there is.
+  /// hold up their thread for longer. Of the other curves the multiplication is nearly all there is.
   static let batchSizes = 4...Int(LK_SIGNATURES_MAX)
 
   let algorithm: SignatureAlgorithm
   private nonisolated(unsafe) let signer: UnsafeMutablePointer<lk_ec_signer>
   private let coordinateByteCount: Int
 
-  init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, coordinateByteCount: Int) throws(CryptoError) {
+  init(_ key: borrowing KeyHandle, _ curve: Curve) throws(CryptoError) {
     guard let signer = unsafe lk_ec_signer_new(key.pointer) else { throw .outOfMemory }
     unsafe self.signer = unsafe signer
-    self.algorithm = algorithm
-    self.coordinateByteCount = coordinateByteCount
+    algorithm = curve.algorithm
+    coordinateByteCount = curve.coordinateByteCount
   }
 
   deinit {

@@ -20,20 +20,19 @@ package final class PrivateKey: Sendable {
     guard let kind = handle.kind else { throw .unusableKey(.unsupportedType) }
     self.kind = kind
     components = try Self.components(handle, kind)
-    if let width = kind.coordinateByteCount, let algorithm = kind.algorithms.first {
-      signer = .ecdsa(try ECSigner(handle, algorithm, coordinateByteCount: width))
-    } else if kind == .rsa {
-      signer = .rsa(try SignatureContext.all(handle, kind, .signing))
-    } else {
-      signer = .ed25519
-    }
+    signer =
+      switch kind {
+      case .ec(let curve): .ecdsa(try ECSigner(handle, curve))
+      case .rsa: .rsa(try SignatureContext.all(handle, kind, .signing))
+      case .ed25519: .ed25519
+      }
   }
 
   /// RSA takes about a tenth of a second: not on a reactor.
   package static func generate(_ kind: KeyKind) throws(CryptoError) -> PrivateKey {
     let pointer =
       switch kind {
-      case .p256, .p384: unsafe lk_generate_ec(kind.group)
+      case .ec(let curve): unsafe lk_generate_ec(curve.group)
       case .ed25519: unsafe lk_generate_ed25519()
       case .rsa: unsafe lk_generate_rsa(rsaBits)
       }
@@ -78,7 +77,7 @@ package final class PrivateKey: Sendable {
     case .rsa(let contexts):
       guard let context = contexts.first(where: { $0.algorithm == algorithm }) else { throw .wrongAlgorithm }
       return try context.sign(message)
-    case .ed25519 where algorithm == .edDSA:
+    case .ed25519 where kind.algorithms.contains(algorithm):
       var signature = [UInt8](repeating: 0, count: 64)
       try check(unsafe lk_ed25519_sign(handle.pointer, message, message.count, &signature, signature.count))
       return signature
@@ -113,14 +112,11 @@ package final class PrivateKey: Sendable {
       return .rsa(
         modulus: try handle.number(OSSL_PKEY_PARAM_RSA_N, byteCount: modulusByteCount),
         exponent: Array(exponent.drop { $0 == 0 }))
-    case .p256:
-      return .p256(
-        x: try handle.number(OSSL_PKEY_PARAM_EC_PUB_X, byteCount: 32),
-        y: try handle.number(OSSL_PKEY_PARAM_EC_PUB_Y, byteCount: 32))
-    case .p384:
-      return .p384(
-        x: try handle.number(OSSL_PKEY_PARAM_EC_PUB_X, byteCount: 48),
-        y: try handle.number(OSSL_PKEY_PARAM_EC_PUB_Y, byteCount: 48))
+    case .ec(let curve):
+      return .ec(
+        curve,
+        x: try handle.number(OSSL_PKEY_PARAM_EC_PUB_X, byteCount: curve.coordinateByteCount),
+        y: try handle.number(OSSL_PKEY_PARAM_EC_PUB_Y, byteCount: curve.coordinateByteCount))
     case .ed25519:
       var bytes = [UInt8](repeating: 0, count: 32)
       try check(unsafe lk_ed25519_public_bytes(handle.pointer, &bytes, bytes.count))

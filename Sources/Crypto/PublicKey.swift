@@ -3,8 +3,7 @@ internal import COpenSSL
 /// The numbers of a public key as a JWK writes them (RFC 7518 6, RFC 8037 2), big-endian.
 package enum PublicKeyComponents: Equatable, Sendable {
   case rsa(modulus: [UInt8], exponent: [UInt8])
-  case p256(x: [UInt8], y: [UInt8])
-  case p384(x: [UInt8], y: [UInt8])
+  case ec(Curve, x: [UInt8], y: [UInt8])
   case ed25519([UInt8])
 }
 
@@ -29,12 +28,9 @@ package final class PublicKey: Sendable {
       try Self.checkRSA(modulus, exponent)
       unsafe pointer = unsafe lk_rsa_public_key(Array(modulus), modulus.count, Array(exponent), exponent.count)
       kind = .rsa
-    case .p256(let x, let y):
-      unsafe pointer = try unsafe Self.point(.p256, x, y)
-      kind = .p256
-    case .p384(let x, let y):
-      unsafe pointer = try unsafe Self.point(.p384, x, y)
-      kind = .p384
+    case .ec(let curve, let x, let y):
+      unsafe pointer = try unsafe Self.point(curve, x, y)
+      kind = .ec(curve)
     case .ed25519(let bytes):
       guard bytes.count == 32 else { throw .unusableKey(.malformed) }
       unsafe pointer = unsafe lk_ed25519_public_key(bytes, bytes.count)
@@ -55,13 +51,11 @@ package final class PublicKey: Sendable {
     else { throw .unusableKey(.exponent) }
   }
 
-  private static func point(_ kind: KeyKind, _ x: [UInt8], _ y: [UInt8]) throws(CryptoError) -> OpaquePointer? {
+  private static func point(_ curve: Curve, _ x: [UInt8], _ y: [UInt8]) throws(CryptoError) -> OpaquePointer? {
     // RFC 7518 6.2.1.2: the octets of a coordinate are as many as the curve's, never fewer.
-    guard let group = kind.group, x.count == kind.coordinateByteCount, y.count == x.count else {
-      throw .unusableKey(.malformed)
-    }
+    guard x.count == curve.coordinateByteCount, y.count == x.count else { throw .unusableKey(.malformed) }
     let uncompressed: [UInt8] = [4] + x + y
-    guard let pointer = unsafe lk_ec_public_key(group, uncompressed, uncompressed.count) else {
+    guard let pointer = unsafe lk_ec_public_key(curve.group, uncompressed, uncompressed.count) else {
       throw .unusableKey(.notOnCurve)
     }
     return unsafe pointer
@@ -69,11 +63,13 @@ package final class PublicKey: Sendable {
 
   /// False for a signature of any other key, message or algorithm, and for one that is malformed.
   package func verify(signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm) -> Bool {
-    if algorithm == .edDSA, kind == .ed25519 {
+    guard kind.algorithms.contains(algorithm) else { return false }
+    if kind == .ed25519 {
       return unsafe lk_ed25519_verify(handle.pointer, message, message.count, signature, signature.count) == 0
     }
     guard let context = contexts.first(where: { $0.algorithm == algorithm }) else { return false }
-    guard let width = kind.coordinateByteCount else { return context.verify(signature, of: message) }
+    guard case .ec(let curve) = kind else { return context.verify(signature, of: message) }
+    let width = curve.coordinateByteCount
     guard signature.count == 2 * width else { return false }
     var der = [UInt8](repeating: 0, count: Int(LK_SIGNATURE_BYTES_MAX))
     var count = der.count

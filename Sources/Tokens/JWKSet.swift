@@ -77,12 +77,14 @@ package struct JWKSet: Sendable {
   private static func components(_ jwk: JSONValue, _ type: String) throws(KeySetError) -> PublicKeyComponents? {
     let names = type == "RSA" ? ["n", "e"] : type == "EC" ? ["x", "y"] : ["x"]
     guard names.allSatisfy({ jwk.optional($0) != nil }) else { return nil }
-    return switch (type, jwk["crv"]?.string) {
-    case ("RSA", _): .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
-    case ("EC", "P-256"): .p256(x: try number(jwk, "x"), y: try number(jwk, "y"))
-    case ("EC", "P-384"): .p384(x: try number(jwk, "x"), y: try number(jwk, "y"))
-    case ("OKP", "Ed25519"): .ed25519(try number(jwk, "x"))
-    default: nil
+    let curve = jwk["crv"]?.string
+    switch type {
+    case "RSA": return .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
+    case "EC":
+      guard let curve = curve.flatMap(Curve.init) else { return nil }
+      return .ec(curve, x: try number(jwk, "x"), y: try number(jwk, "y"))
+    case "OKP": return curve == "Ed25519" ? .ed25519(try number(jwk, "x")) : nil
+    default: return nil
     }
   }
 
@@ -107,10 +109,8 @@ extension PublicKeyComponents {
     switch self {
     case .rsa(let modulus, let exponent):
       [("e", Base64URL.encode(exponent)), ("kty", "RSA"), ("n", Base64URL.encode(modulus))]
-    case .p256(let x, let y):
-      [("crv", "P-256"), ("kty", "EC"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
-    case .p384(let x, let y):
-      [("crv", "P-384"), ("kty", "EC"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
+    case .ec(let curve, let x, let y):
+      [("crv", curve.rawValue), ("kty", "EC"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
     case .ed25519(let x):
       [("crv", "Ed25519"), ("kty", "OKP"), ("x", Base64URL.encode(x))]
     }

@@ -170,7 +170,7 @@ struct ErrorQueueTests {
     #expect(throws: CryptoError.self) { try PrivateKey(pkcs8: Secret(copying: [1, 2, 3])) }
     #expect(ERR_peek_error() == 0)
     #expect(throws: CryptoError.self) {
-      try PublicKey(.p256(x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)))
+      try PublicKey(.ec(.p256, x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)))
     }
     #expect(ERR_peek_error() == 0)
   }

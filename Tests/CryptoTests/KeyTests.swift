@@ -3,11 +3,13 @@ import Testing
 
 struct KeyTests {
   static let rsa = PublicKeyComponents.rsa(modulus: decoded(Vectors.rsaModulus), exponent: [1, 0, 1])
-  static let p384 = PublicKeyComponents.p384(x: decoded(Vectors.p384X), y: decoded(Vectors.p384Y))
+  static let p384 = PublicKeyComponents.ec(.p384, x: decoded(Vectors.p384X), y: decoded(Vectors.p384Y))
+  static let p521 = PublicKeyComponents.ec(.p521, x: decoded(Vectors.p521X), y: decoded(Vectors.p521Y))
 
   @Test(arguments: [
     (SignatureAlgorithm.rs256, Vectors.rs256Signature), (.rs384, Vectors.rs384Signature),
-    (.rs512, Vectors.rs512Signature), (.ps256, Vectors.ps256Signature),
+    (.rs512, Vectors.rs512Signature), (.ps256, Vectors.ps256Signature), (.ps384, Vectors.ps384Signature),
+    (.ps512, Vectors.ps512Signature),
   ])
   func `An RSA signature of another library verifies, and only as its own algorithm`(
     algorithm: SignatureAlgorithm, signature: String
@@ -23,21 +25,26 @@ struct KeyTests {
     #expect(!key.verify(signature: decoded(Vectors.ps256ShortSaltSignature), of: message, .ps256))
   }
 
-  @Test func `An ES384 signature of another library verifies, with a coordinate off by one it does not`() throws {
-    let key = try PublicKey(Self.p384)
-    let signature = decoded(Vectors.es384Signature)
-    #expect(key.verify(signature: signature, of: message, .es384))
-    for index in [0, 47, 48, 95] {
+  @Test(arguments: [
+    (p384, SignatureAlgorithm.es384, Vectors.es384Signature), (p521, .es512, Vectors.es512Signature),
+  ])
+  func `An ECDSA signature of another library verifies, with a coordinate off by one it does not`(
+    components: PublicKeyComponents, algorithm: SignatureAlgorithm, signature: String
+  ) throws {
+    let key = try PublicKey(components)
+    let signature = decoded(signature)
+    #expect(key.verify(signature: signature, of: message, algorithm))
+    for index in [0, signature.count / 2 - 1, signature.count / 2, signature.count - 1] {
       var changed = signature
       changed[index] ^= 1
-      #expect(!key.verify(signature: changed, of: message, .es384))
+      #expect(!key.verify(signature: changed, of: message, algorithm))
     }
   }
 
   @Test func `The ES256 example of RFC 7515 A.3 verifies`() throws {
     let key = try PublicKey(
-      .p256(
-        x: decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
+      .ec(
+        .p256, x: decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
         y: decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")))
     let signed = """
       eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt\
@@ -54,7 +61,7 @@ struct KeyTests {
     #expect(key.components == .ed25519(decoded("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")))
     let signed = Array("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc".utf8)
     let expected = "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
-    #expect(try key.sign(signed, .edDSA) == decoded(expected))
+    for name in [SignatureAlgorithm.edDSA, .ed25519] { #expect(try key.sign(signed, name) == decoded(expected)) }
   }
 
   @Test(arguments: KeyKind.allCases)
@@ -80,7 +87,7 @@ struct KeyTests {
     }
   }
 
-  @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256, 64), (.p384, .es384, 96)])
+  @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256, 64), (.ec(.p384), .es384, 96), (.ec(.p521), .es512, 132)])
   func `ECDSA signatures are raw, of fixed width, even when r or s is short`(
     kind: KeyKind, algorithm: SignatureAlgorithm, byteCount: Int
   ) throws {
@@ -158,15 +165,15 @@ struct KeyTests {
     }
   }
 
-  @Test(arguments: [KeyKind.p256, .p384])
-  func `A private key that comes with another key's public half is refused`(kind: KeyKind) throws {
+  @Test(arguments: Curve.allCases)
+  func `A private key that comes with another key's public half is refused`(curve: Curve) throws {
     func made() throws -> [UInt8] {
-      let secret = try PrivateKey.generate(kind).pkcs8()
+      let secret = try PrivateKey.generate(.ec(curve)).pkcs8()
       return unsafe secret.withPointer { unsafe [UInt8](UnsafeBufferPointer(start: $0, count: $1)) }
     }
     let (one, other) = (try made(), try made())
     // RFC 5915: the point stands at the end.
-    let point = 1 + 2 * (kind == .p256 ? 32 : 48)
+    let point = 1 + 2 * curve.coordinateByteCount
     #expect(throws: Never.self) { try PrivateKey(pkcs8: Secret(copying: one)) }
     #expect(throws: CryptoError.unusableKey(.malformed)) {
       try PrivateKey(pkcs8: Secret(copying: one.dropLast(point) + other.suffix(point)))
@@ -232,17 +239,17 @@ struct HostileKeyTests {
     let zero = [UInt8](repeating: 0, count: 32)
     let ones = [UInt8](repeating: 0xFF, count: 32)
     for (x, y) in [(y, x), (zero, zero), (ones, ones), (x, ones), (x, zero)] {
-      #expect(throws: CryptoError.unusableKey(.notOnCurve)) { try PublicKey(.p256(x: x, y: y)) }
+      #expect(throws: CryptoError.unusableKey(.notOnCurve)) { try PublicKey(.ec(.p256, x: x, y: y)) }
     }
     #expect(throws: CryptoError.unusableKey(.notOnCurve)) {
-      try PublicKey(.p384(x: decoded(Vectors.p384Y), y: decoded(Vectors.p384X)))
+      try PublicKey(.ec(.p384, x: decoded(Vectors.p384Y), y: decoded(Vectors.p384X)))
     }
   }
 
   @Test func `A coordinate or an Ed25519 key of any other length is refused (check 54)`() {
     for count in [0, 31, 33, 48, 1_000] {
       let bytes = [UInt8](repeating: 1, count: count)
-      #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.p256(x: bytes, y: bytes)) }
+      #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.ec(.p256, x: bytes, y: bytes)) }
       #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.ed25519(bytes)) }
     }
   }

@@ -7,41 +7,59 @@ enum Vectors {
     tMsbh-ifseRiqNWQJxv6cYBWk4_hqls3XD4HE9DwcAq8l7bz-VIKiXNZPndOPWgpxpxymKw6JTWyCZ8ImOahIFvQZJB5xPmByUM4\
     P8CQWivvGlrFrDd5OD6tGZedU5V5
     """
+  static let p521X = "AKnBoQd2h_d9AYiSOxhCMPWXTgmERUvKGKnbZkXEaiqfMZc7UPor7lX6_FUClc3OPqxPWHf_L5SQDBybs-P5OC58"
+  static let p521Y = "Ac2uWd96PLvEwFxuZjfPEqlveAFzA_iGnXLHzdxe8xniNjImGxnAoDqTHWsBicGFSQazj0GdXQA8LoGNwXi0kCua"
+  static let es512Signature = """
+    AYPpv-ne90oDHhxGP8IW3tfJagmoNDqxgouK8IFy0U24bzdBY4WkgUNM2OAByny6T-EkCr-aG-igZ5HhfVos3MoWAQhKgmQw31fP\
+    wW_K43VdfYZ_KIG36f2Ae-RK3LldGZx9TebGSEW7SWttD4RSbBL7PH26C2riC3VM9naFwQUbvyX5
+    """
   static let rsaModulus = """
-    yPE9NQVJE_GipSOM2mQhl2CcrJAgx9d8DQiMWuCmGsmWQXc2ZdIhr0dEu2jwJqQFw36Lq_I1Yp3NhSrT49ll59qdk7AxaYOLxXyi\
-    mHcE4K7AsDeHa4JeisqRrjlt84zY1l6d7ogYAo_vkde4sd_1FcOEPIimq7eVZQ_8vmAOuXhsTPCBmFQDagXg9QPhskXAhIuUYAge\
-    MN1aH1RyWYVBpNCMAXeOG7fu0UJIPdEfD_kocEmWkD6nCkouU3xcsM0jROoP6C6FSYfpAicQ7VfakLMVAvZHkPQK0Eb42dyl1s5l\
-    A74Hb278WrovSGIdjZBxjn8uEiUOBLyYUcgnkvAgmQ
+    vWIcPK_G28HLVsDaHtnlcMw8FdCFr8uYDWiAkd-iWvsu9HHT7OJPf3auNAlYFJNAZUOnrlNoWTyD7Pub-Ri98WHbwqdEhTpkET0U\
+    fxTdU0QeCLzX8aT2NLY1mdGq474mJVKG_YvRAZ7mZI3hibX-h96JJwZLfuE3QRHaDCa8dJ0DxJQ0Z9VwfuxoQQ-_YB1jq0Od4yoN\
+    YAzoxm1nQrq5iOcPx8Cfy_NEEC7S8wNGeSQc4zbMzoVsP7Zd7i_pfEtRslm3XqGrH1KYs2o8zPqpyG2PpwjHVoSRW5BZCrtTCj2d\
+    F4F1cn4c8v-LrZLYHyan6mDs27VO7hyjUn2I4ctUPQ
     """
   static let rs256Signature = """
-    AVKhJ5jn154HKPy2bZmvOgfkqX0aI2BNk5woaCxulD07aHEtGoXbVMj245G3YyV4jWQ4zwL0nplZhj6ta1rCXSyfX8yEOWwqrfNR\
-    iYGlGSs646DPWJNh9k_oeuLDPQm5nVQ69q5v7BfIhZn7f4hWUOtDjny3sw_dXKdlZnWDuaHFNnncBIYz9LotTEwSN4rF0g8IFsuS\
-    7DSq5dUoxItqxT2i6XMv133YHjKNjmzQy0BIRcwFklHbc5WIF2XwAJkhfLDmy0Om5zV93kLHCnojY0l2NHm1RzONGI-PhEl4NgqR\
-    bMaKTxO_yteS5Hp9D-oqb7IDyDS2ICSIzVGjTJFPMw
+    IGZt3jsDFQ1FcE9-aPw9-PKbQxCxS9MrE-pYa8cExOyYtNci1ha2ZPlfaaB0YiYgOehiuAWr5-4pOUizxqCHcQ_4QT3VV_Hn2d5i\
+    qnk0dfD9iXhfYj50KzIlY_D9T_BydTtDutWB9aKlL3lm9SSv5tSv2PgyZUubeWO2ePjArbZeR1N2qUHjQd-tHibGnzieIhnlP1d6\
+    _8_oRNS3rjVbczv0IY7U41Pgj0Xmg0s5HFN4OJT15CGjIgnWhSG599xyQEysuRGTGFysjSzUEa9Hfozr65Emk9kTTSbricu2AmJ2\
+    N6hYv4u79zxRAQxJCxUyICFwitRkCUlrsc_5rsW9uA
     """
   static let rs384Signature = """
-    kynXQH__Rom9ORSHklXmuofI02tX2kGI16fMIOkrNtC6FJYhtkEXAO8WrbYPB8ots2H2S7gaAIYXORoanzPNnRvapBc-QsIWtyNz\
-    pcq8CYc124p_nyY_b5HIB4FZoXNsMeHeTKNbvuTQYmwvXg-rmTZAWpx_6n1cD-ZjXWBFcXh40FCsBKL5ov5vMkBfhenGnyAYUXdV\
-    3uJ2U28ygvN1-axLP14EHVJpZmzeqQbTdGgeGOIO7CR58CKhESLrroBF4nCADaT3cxWS5R-WxPgdSqweIK6fmg01XtFFR293eFF9\
-    HZwU8_tqy9qm9X2kE4IH8tjCdyGGciI5nP4WjInFUA
+    dHRktB0hMV5PkjanNK73oUTo4Px8wjJTwqJccWlwDDiZptQU8Tw1kzlEcDKF5sPHKm6aG15dC1YgPEiKlyUS8_n_rB1mCcKHeOcn\
+    RSuhgRdQ7gBUmPoOymA1g9G7V5kHPG10S0oF0m8kQ4ABnHyGQb2iElee5Emuf6lbm1f-uuM_h3D4TSkgURnzTmK_ncxzkhAUyC6X\
+    GioXxo3kY4awo6vA8Xsq1_jCgxhJOxe7zcJk5lbtcEg03CgnoJkPS-XkPbw8oYbuMg0gsbu2qIuYJAQ5ch3cPN7hYzpMyaVKkfPn\
+    qiTeVRPImydEnbvGHyFO7zh2PP3dEetvLncLOgP0Yg
     """
   static let rs512Signature = """
-    HNDSrbuLgFyGPOOl1ZASIhpgWZ6X1q2BWHz2aYHQVuUkLUA5rYFaTHxpeYXxq5EMg6rqIP8ad-t-096fcVffGE_WfplefnJsu6Yb\
-    Sdhhu4TYbcRq_sey-Ym6Dagd1zOGdWlKs74OYGidiIhXEBxGRKxwboUYXGGWpfL8mQi6uiZSQzDzzG-FuZxjZbZrwHxIsYu73Z06\
-    wQncAh9zvIIUxa_o214V55_tyh4HwxKND398YFUyt108cwkuriJrVG_vYORL5tJJbv6zj2A0Tg1N294zzQyzHin8FJDBbQVE2wtJ\
-    zZUguPkPIByBYsjp4hVwV2AYpi3OlB0TSoA2n7_1wg
+    cmQkPTVXyeP1cygG40PH3pQbVRd1U1b6A7RMyK2Eyoaz2fJVowNOc21Ghf4K7dwWRhVU-t2PSLyYo1aN3A7rmUHk1fHrywUrTgHQ\
+    tT3Cvy4uofCUT5UZW2KVCqQkg-13qHAZacPpJsT7TtJDpKkTz0x2wGVhuBtVAyLieS8qZX_JYy7FrOn9WpW1l-e-Oi29ueKRqeRy\
+    9LP0T06VSbrWFecy30_Wo4Y6W-DrDEcPOhJhtKw0SANxiLkMdgk_iX7ETttjB31iJXfSfZHeMXbiL6mXUiXbInDVIOOYiuWCRLF-\
+    QK_DUU46OP8IAMTWAgBliu_zku4rDKIzsYuJ9DVBzg
     """
   static let ps256Signature = """
-    k700v1FFfQ7sTSkrMGNg82v78uYoetzV3Sc1OdceU74ekLSe6RWWyMed8PlwFFQkc3bwIfRidMVjvuDHh4RLEylKoJx4wtn3oA-y\
-    xq-DBsEqDX99WjZuip16RuGINQFjbn4Z2q7N0Df7Bd3LwGQl9ZmwuwuZ34z8BUxrwsjBW9SxSNbtum25kXRpdT8TyhIOp-DAXiQ7\
-    1hlMEm9xbC7IyQktnniKc7Qqjl5MAekVqSyVxljot7SUgP5nJfYVJlOIVA1B6kISgG2ltXAmkjbIgDNoPxdDHuBp1m74mwblVMVC\
-    V94slGypm5dat9LumAfZVAvcdhzNl2BT-QlobIi9Rg
+    cq0WPhMeNgE9zbud9go9VuNRQ9s6fvYWyJVtRExv2dPhUQC64NobDqlE3tqLgt8aIdAHnHV6uS-YUGFWDQtyGo28YVD-0DCQSmX-\
+    3SEOkn-FRmUbu_FhT5KyfMsorTCOTjjBN1-gywppFloICzyYjU3ZDruoLhdHI6HTL6e_Tz1TyPsVzKTe0KyLFGigNNNfzv1KciYM\
+    IwvTdfmehUMH-170aHg9v6KgUsCO8O5mbICLvemSdQXxrkH-SOsnseis4hHN6qYwkr0yJmbyAaCg_DafuSgRU9dZFnBpN6RmNHUS\
+    0JVTxQ46OhwBm3Ub39nnOHU_7T5ftR_EbmFQkdXmsg
+    """
+  static let ps384Signature = """
+    k0Vcx9R1INtT_a8uw4SNvc9cVfn4Kze4I2T6B68rxdxrGsWmHT_66areapwNeYkda1xoZy610-YfnGyaTEb4575bvS_Y4vAAPSaD\
+    W_buVP42OzL5EgbVrocSv-Zj0xgyLKwt5JXD5JN0purzYB9EFCKbQ89llbG4Ay6SCvN7SVuAJODRm9dfuJ619FiRKKLTyQ6BVa29\
+    yzk2nEyu1Gl5jEW89g9-sQ-_DbAc7fCKn6sUnvij6bhWw5XSQG-0owQcb4cwyr77IpcQIgkK-0cqvIPsEAF2C7xZ_pZosGmk_Nft\
+    ghiadzphA2aHgULfhbVQjt2QOHLER6j6TA-Rfy5L4g
+    """
+  static let ps512Signature = """
+    qg_B_rs1bdcVyWvIrFZ9kMfov6BIC4NLiDCK2yw8tG5U4AnmlOQ1Fr5Vyc0PTgBWjNRUargUC211XmHE9NLNX44y2GroumdlBUKQ\
+    xTnIRNKwiNblhsdjYCIu8eG6Hdqy9izRo-WcqIj3hXkaBTDq_8_Q0fcoYyCfy7g48GKWPJJ_UxDzJPPBGIm0mVVynArv-tu4iVMg\
+    bweLyNz4qV8K3jV9bMub4IUnbfEmzrebxxUXqgOaDdr74QebqYD4JHLFO1c052eL5sRq7J7wcAy0RcdTzqmROeH32uWRWPEpYAvg\
+    F2OaF8VKNQ8WS6vHt0_qCzEopiGUk0zHBsGjMdZIQQ
     """
   static let ps256ShortSaltSignature = """
-    MeQwGDQFr0z9BCwDN9vawHBPolzkP5IgM2Egb4Dj5MIXb2P4e4SXwgO0LpwfB6enOquJrZkDc2tMNtPYnnLp41Jvfx0JtEKt94wg\
-    KRoYrZdjsujhH7noyK0VNLIB31bBAlti88NVFdE_JiEczs_LUK35h5jSimdG-Mj0H7PddRKiuR5JnCesz0ShOKNrc5wEFH3culiL\
-    yR8UibnxYooLFUJPjjo5-AYgJp9TDc6fPjA2TiXx518uMlqbnBCIL3qkn874i7OToj0G_JD5M5RkN1PJAxQKyyzywx7yF-IFTtsk\
-    TFeFDkinLyhF8iyRieIxvMTfw79t_Tcofbc-GoH0Kg
+    MvDjAozxkoCvRlLUc2V-UT1uMGyhs-zFnUe6sDqxUN2Hxy1TZD6QKK7JttYN1nTEj6RmGYekVq4Hd037KARKkRLTkNcO65wgR2Go\
+    me2NiJUDSNfhPIcmLwhUgX_gW1s8E8r3Jmj9zzIe38vB2iXMmjPg8ezOaJAw39FtFzbyG-iZChOIZ4nM0d3x0WVbfGT8m5Z3TWNy\
+    AWjAQfnpbqiG1CnWEGO8epFxbsOSSEbl2gq3GT2lGEx0Cfev_ckzE23hBmdf4jOPrqM7Rx5seTfSfIFAJyi4wf5l-R0sbTFPnyOL\
+    _EL69XIGqQrTxzIOc1GmkmlE_znL77TPPqwJKQOBYg
     """
   static let shortModulus = """
     3Z4EcYd4CUFWHz3XDSDlkiL_8rrQ4AX7JzxY7hZyjjS_MaLO_DGH--re84ug1a18oTEdvnueEqbK0sojltQb_WPvG_DxMpRTKk5A\

@@ -62,10 +62,8 @@ struct Issuer {
       switch key.components {
       case .rsa(let modulus, let exponent):
         [("kty", "RSA"), ("n", Base64URL.encode(modulus)), ("e", Base64URL.encode(exponent))]
-      case .p256(let x, let y):
-        [("kty", "EC"), ("crv", "P-256"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
-      case .p384(let x, let y):
-        [("kty", "EC"), ("crv", "P-384"), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
+      case .ec(let curve, let x, let y):
+        [("kty", "EC"), ("crv", curve.rawValue), ("x", Base64URL.encode(x)), ("y", Base64URL.encode(y))]
       case .ed25519(let x): [("kty", "OKP"), ("crv", "Ed25519"), ("x", Base64URL.encode(x))]
       }
     let named = fields + [("use", "sig")] + (keyID.map { [("kid", $0)] } ?? [])
@@ -88,7 +86,8 @@ func configured(_ id: String, issuer: String? = nil, clientIDs: [String]) -> Pro
 enum Keys {
   static let p256 = made(.p256)
   static let otherP256 = made(.p256)
-  static let p384 = made(.p384)
+  static let p384 = made(.ec(.p384))
+  static let p521 = made(.ec(.p521))
   static let ed25519 = made(.ed25519)
   static let rsa = made(.rsa)
 

@@ -58,7 +58,8 @@ struct TokenEndpointTests {
   }
 
   @Test(arguments: [
-    (Keys.p256, SignatureAlgorithm.es256), (Keys.p384, .es384), (Keys.ed25519, .edDSA), (Keys.rsa, .rs256),
+    (Keys.p256, SignatureAlgorithm.es256), (Keys.p384, .es384), (Keys.p521, .es512), (Keys.ed25519, .edDSA),
+    (Keys.rsa, .rs256),
   ])
   func `private_key_jwt signs a statement that our public key verifies`(
     key: PrivateKey, algorithm: SignatureAlgorithm

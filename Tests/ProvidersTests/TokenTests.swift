@@ -16,7 +16,8 @@ struct TokenTests {
 
   @Test(arguments: [
     (Keys.rsa, SignatureAlgorithm.rs256), (Keys.rsa, .rs384), (Keys.rsa, .rs512), (Keys.rsa, .ps256),
-    (Keys.p256, .es256), (Keys.p384, .es384), (Keys.ed25519, .edDSA),
+    (Keys.rsa, .ps384), (Keys.rsa, .ps512), (Keys.p256, .es256), (Keys.p384, .es384), (Keys.p521, .es512),
+    (Keys.ed25519, .edDSA), (Keys.ed25519, .ed25519),
   ])
   func `every algorithm that may be pinned is verified`(key: PrivateKey, algorithm: SignatureAlgorithm) async throws {
     let bench = try Bench(Issuer(key: key, algorithm: algorithm))

@@ -25,7 +25,8 @@ PROVIDERS: dict[str, Settings] = {
     "trusted": {"email_trust": "verified"},
     "mail": {"email_trust": "authoritative", "authoritative_domains": ["mail.example"]},
     "strict": {"nonce": "required"},
-    "many": {"algorithms": ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]},
+    "many": {"algorithms": [
+        "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]},
     "rotating": {},
     "down": {},
     "hanging": {},

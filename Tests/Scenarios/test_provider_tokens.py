@@ -73,7 +73,8 @@ def test_check_41_several_trusted_audiences_need_a_trusted_authorized_party(
         web.sign_in(assertion(simulator, "google.com", audiences=both))
 
 
-@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"])
+@pytest.mark.parametrize("algorithm", [
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"])
 def test_check_43_each_pinned_algorithm_works(web: Client, simulator: Simulator, algorithm: str) -> None:
     assert session(web.sign_in(assertion(simulator, "oidc.many", algorithm=algorithm))).is_new_account
 

@@ -9,7 +9,7 @@ struct KeySetTests {
     let pinned = try Signer(.rsa, .rs256, keyID: "p")
     let set = try keySet(
       rsa.jwk(), pinned.jwk(#","alg":"PS256""#), Signer(.ed25519, .edDSA, keyID: "e").jwk(), Signer(keyID: "c").jwk())
-    for algorithm in [SignatureAlgorithm.rs256, .rs384, .rs512, .ps256] {
+    for algorithm in [SignatureAlgorithm.rs256, .rs384, .rs512, .ps256, .ps384, .ps512] {
       #expect(set.key(keyID: "r", algorithm: algorithm) != nil)
       #expect((set.key(keyID: "p", algorithm: algorithm) != nil) == (algorithm == .ps256))
     }

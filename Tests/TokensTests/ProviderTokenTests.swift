@@ -137,8 +137,9 @@ struct ProviderTokenTests {
   }
 
   @Test(arguments: [
-    (KeyKind.p256, SignatureAlgorithm.es256, HashFunction.sha256), (.p384, .es384, .sha384),
-    (.ed25519, .edDSA, .sha512), (.rsa, .rs512, .sha512), (.rsa, .ps256, .sha256),
+    (KeyKind.p256, SignatureAlgorithm.es256, HashFunction.sha256), (.ec(.p384), .es384, .sha384),
+    (.ec(.p521), .es512, .sha512), (.ed25519, .edDSA, .sha512), (.ed25519, .ed25519, .sha512), (.rsa, .rs512, .sha512),
+    (.rsa, .ps256, .sha256), (.rsa, .ps384, .sha384), (.rsa, .ps512, .sha512),
   ])
   func `An at_hash is checked with the hash of the signature's algorithm (check 52)`(
     kind: KeyKind, algorithm: SignatureAlgorithm, hash: HashFunction

@@ -27,10 +27,9 @@ struct Signer {
     case .rsa(let modulus, let exponent):
       let numbers = #""n":"\#(Base64URL.encode(modulus))","e":"\#(Base64URL.encode(exponent))""#
       return #"{"kty":"RSA",\#(numbers),\#(keyID)\#(more)}"#
-    case .p256(let x, let y), .p384(let x, let y):
-      let curve = x.count == 32 ? "P-256" : "P-384"
+    case .ec(let curve, let x, let y):
       let point = #""x":"\#(Base64URL.encode(x))","y":"\#(Base64URL.encode(y))""#
-      return #"{"kty":"EC","crv":"\#(curve)",\#(point),\#(keyID)\#(more)}"#
+      return #"{"kty":"EC","crv":"\#(curve.rawValue)",\#(point),\#(keyID)\#(more)}"#
     case .ed25519(let x):
       return #"{"kty":"OKP","crv":"Ed25519","x":"\#(Base64URL.encode(x))",\#(keyID)\#(more)}"#
     }

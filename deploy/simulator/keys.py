@@ -17,10 +17,10 @@ from joserfc.jwk import ECKey, Key, OKPKey, RSAKey, import_key
 
 from issuers import write_atomically
 
-# Which key of a generation signs with which algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1).
+# Which key of a generation signs with which algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864).
 KEY_NAMES = {
-    "RS256": "rsa", "RS384": "rsa", "RS512": "rsa", "PS256": "rsa",
-    "ES256": "p256", "ES384": "p384", "EdDSA": "ed25519",
+    "RS256": "rsa", "RS384": "rsa", "RS512": "rsa", "PS256": "rsa", "PS384": "rsa", "PS512": "rsa",
+    "ES256": "p256", "ES384": "p384", "ES512": "p521", "EdDSA": "ed25519", "Ed25519": "ed25519",
 }
 
 
@@ -29,7 +29,7 @@ def generate(label: str) -> dict[str, Key]:
     rsa = RSAKey.generate_key(2048)
     keys: dict[str, Key] = {
         "rsa": rsa, "p256": ECKey.generate_key("P-256"), "p384": ECKey.generate_key("P-384"),
-        "ed25519": OKPKey.generate_key("Ed25519"),
+        "p521": ECKey.generate_key("P-521"), "ed25519": OKPKey.generate_key("Ed25519"),
     }
     for name, key in keys.items():
         keys[name] = import_key({**key.as_dict(private=True), "kid": f"{label}-{name}-{key.thumbprint()[:8]}",

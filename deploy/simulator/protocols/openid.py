@@ -20,7 +20,7 @@ from .provider import Route
 from .web import Answer, Request, json_answer
 
 MAX_AGE_SECONDS = 300
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 # A login of long ago, for the fault of that name.
 STALE_SECONDS = 7 * 86400
 

@@ -14,7 +14,8 @@ import jwt
 import pytest
 from conftest import Running
 
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
+# Without Ed25519, RFC 9864's name of EdDSA, which this client does not know yet.
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
 def verify(simulator: Running, issuer: str, token: str, *, audience: str = "latchkey",
