@@ -28,8 +28,7 @@ extension FuzzTarget {
     var reader = usualReader
     let name = Array("x-bin".utf8)
     reader.field(name: name.span, value: value.span)
-    let parts = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-    let isBase64 = parts.allSatisfy { referenceBase64(Array($0)) != nil }
+    let isBase64 = referenceIsBinaryList(value)
     if case .success = reader.finish() {
       law(isBase64, "binary metadata that is no base64 is accepted")
     } else {
@@ -76,6 +75,16 @@ extension FuzzTarget {
       rest = rest.dropFirst(2)
     }
     return bytes
+  }
+
+  /// Parts between commas, with blanks around each (RFC 9110 5.6.1).
+  static func referenceIsBinaryList(_ value: [UInt8]) -> Bool {
+    let blanks = Array(" \t".utf8)
+    return value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy { part in
+      let inner = part.drop { blanks.contains($0) }
+      let end = inner.lastIndex { !blanks.contains($0) }.map { $0 + 1 } ?? inner.startIndex
+      return referenceBase64(Array(inner[..<end])) != nil
+    }
   }
 
   /// With padding to the next group of four, or without any.

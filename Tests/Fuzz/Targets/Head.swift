@@ -34,8 +34,7 @@ extension FuzzTarget {
       law(head.timeoutMillis == referenceMillis(timeout), "\(timeout) became \(head.timeoutMillis ?? -1)")
     }
     for field in fields where field.name.suffix(4) == Array("-bin".utf8) {
-      let parts = field.value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-      law(parts.allSatisfy { referenceBase64(Array($0)) != nil }, "accepted binary metadata that is none")
+      law(referenceIsBinaryList(field.value), "accepted binary metadata that is none")
     }
     checkCaller(head.authorization)
   }
