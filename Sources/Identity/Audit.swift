@@ -8,7 +8,7 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case unlinked = "UNLINKED"
   case reclaimed = "RECLAIMED"
   case addressDetached = "ADDRESS_DETACHED"
-  /// A sign-in asserted an address that another account owns; the account was left as it was (S1).
+  /// A sign-in to this account asserted an address that another one owns; both were left as they were (S1).
   case addressOwnedElsewhere = "ADDRESS_OWNED_ELSEWHERE"
   case deleted = "DELETED"
   /// A session was opened by a credential, beside whatever else the same sign-in did.
@@ -20,6 +20,8 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case sessionsRevoked = "SESSIONS_REVOKED"
   case factorEnrolled = "FACTOR_ENROLLED"
   case factorWithdrawn = "FACTOR_WITHDRAWN"
+  /// The name or the photo.
+  case profileChanged = "PROFILE_CHANGED"
   case emailChanged = "EMAIL_CHANGED"
   case passwordChanged = "PASSWORD_CHANGED"
   /// Of the survivor; names the account that was closed.

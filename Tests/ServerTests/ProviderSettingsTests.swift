@@ -9,6 +9,7 @@ import Testing
 @testable import Server
 
 private let corp = "id: \"oidc.corp\", issuers: [\"https://corp.example/\"], client_ids: [\"a\"]"
+private let hub = "id: 'github.com', client_ids: ['a'], client_secret_env: 'X'"
 
 private func provider(_ text: String) throws -> ProviderSettings {
   try #require(try settings("providers: [{ \(text) }]").providers.first)
@@ -153,6 +154,10 @@ func `check 69: a provider that lacks something is refused with the setting's na
   ("team_id", corp + ", team_id: 'T'"), ("emails_url", corp + ", emails_url: 'https://corp.example'"),
   ("request_token_url", corp + ", request_token_url: 'https://corp.example'"),
   ("claims", "id: 'google.com', client_ids: ['a'], claims: { subject: 'email' }"),
+  ("key_id", corp + ", client_secret_env: 'X', key_id: 'K'"), ("algorithms", hub + ", algorithms: ['ES256']"),
+  ("nonce", hub + ", nonce: 'required'"), ("flow_nonce", hub + ", flow_nonce: false"),
+  ("require_access_token", hub + ", require_access_token: true"), ("profile", hub + ", profile: 'never'"),
+  ("trust_domain_ownership", hub + ", trust_domain_ownership: false"),
 ])
 func `check 69: what means nothing for a provider is refused there`(setting: String, text: String) {
   #expect(refusal { try settings("providers: [{ \(text) }]") }?.setting == "providers[0].\(setting)")

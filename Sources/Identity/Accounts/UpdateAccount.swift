@@ -103,6 +103,9 @@ package struct UpdateAccount: Sendable {
       ]
     }
     writes.append(.insertSession(opened.record))
+    if update.isNewProfile {
+      writes.append(environment.audit(AuditNote(.profileChanged, accountID: accountID), call: call, now: now))
+    }
     if let email = update.newEmail {
       writes.append(environment.audit(AuditNote(.emailChanged, accountID: accountID), call: call, now: now))
       let values = ["new_email": email]

@@ -77,6 +77,11 @@ struct AccountUpdate: Hashable, Sendable {
   var newEmail: String?
   var isNewPassword = false
 
+  var isNewProfile: Bool {
+    let (before, after) = (edit.before, edit.edited.account)
+    return before.displayName != after.displayName || before.photoURL != after.photoURL
+  }
+
   /// What others may have been told, or signed in with, is not the account's any more.
   var endsOtherSessions: Bool { newEmail != nil || isNewPassword }
 }

@@ -47,9 +47,7 @@ package struct StartSecondFactor: Sendable {
     guard policy.textMessagesEnabled else { return .refuse(.noTextMessages) }
     guard held.sentCode?.sends ?? 0 < policy.factorCodeSendsMax else {
       return .refuse(
-        Failure(
-          .tooManyAttempts, hint: "Sign in again to be sent another code.",
-          retryAfterMillis: row.expiresAt.millis - now.millis, debug: "codes of one attempt"))
+        Failure(.tooManyAttempts, hint: "Sign in again to be sent another code.", debug: "codes of one attempt"))
     }
     let (sent, verificationID) = environment.newCode(
       for: factor.id, expiresAt: min(row.expiresAt, now.adding(millis: policy.factorCodeLifetimeMillis)),

@@ -56,7 +56,8 @@ package struct ResetPassword: Sendable {
     writes.append(
       isReclaim ? .deletePendings(accountID: id) : .endPendings(.changeEmail, .addressOf(id)))
     if isReclaim {
-      writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: details), call: call, now: now))
+      let reclaim = details.merging(["provider_id": WaysIn.password]) { $1 }
+      writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: reclaim), call: call, now: now))
     }
     writes.append(environment.audit(AuditNote(.passwordReset, accountID: id, details: details), call: call, now: now))
     return Change(writes + environment.notices(.passwordChanged, to: edit.state, now: now))

@@ -119,7 +119,15 @@ package struct ProviderSettings: Sendable {
     try isUsed(id == "microsoft.com" || tenants.allowed.isEmpty, "allowed_tenants")
     try isUsed(id == "apple.com" || client.teamID.isEmpty, "team_id")
     try isUsed(isGeneric || claims == standard.claims, "claims")
-    try isUsed(id.hasPrefix("oidc.") || standard.keys != .none || keys == .none, "discovery_url")
+    try isUsed(client.keyID.isEmpty || client.authentication == .privateKeyJWT, "key_id")
+    if !id.hasPrefix("oidc."), standard.keys == .none {
+      try isUsed(keys == .none, "discovery_url")
+      try isUsed(algorithms == standard.algorithms, "algorithms")
+      try isUsed(nonce == standard.nonce, "nonce")
+      try isUsed(flowNonceIsRequired == standard.flowNonceIsRequired, "flow_nonce")
+      try isUsed(!requireAccessToken, "require_access_token")
+      try isUsed(profileUse == standard.profileUse, "profile")
+    }
     let basic: Set<String> = ["authorization_url", "token_url", "profile_url"]
     for (own, theirs) in zip(endpoints.all, standard.endpoints.all) where !basic.contains(own.setting) {
       try isUsed(own.url.isEmpty || !theirs.url.isEmpty, own.setting)

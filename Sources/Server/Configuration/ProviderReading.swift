@@ -157,8 +157,10 @@ extension Settings {
       "trust_domain_ownership", true, "microsoft.com: an address with xms_edov is verified")
     if case .microsoft = settings.emailTrust {
       settings.emailTrust = .microsoft(trustedTenants: Set(trusted), trustsDomainOwnership: trustsOwnership)
-    } else if !trusted.isEmpty {
-      throw reader.wrong("email_trusted_tenants", "it means nothing here: it is microsoft.com's default email_trust")
+    } else if !trusted.isEmpty || !trustsOwnership {
+      throw reader.wrong(
+        trusted.isEmpty ? "trust_domain_ownership" : "email_trusted_tenants",
+        "it means nothing here: it is microsoft.com's default email_trust")
     }
   }
 

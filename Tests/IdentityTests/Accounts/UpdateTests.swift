@@ -56,6 +56,8 @@ struct `UpdateAccount, every rule` {
     #expect(Set(world.store.contents.openSessions(of: "account-y").map(\.id))
       == [session.sessionID, other.sessionID, grant.sessionID])
     #expect(world.letters.isEmpty)
+    _ = try await world.update(grant, name: "Countess")
+    #expect(world.store.contents.audit.map(\.event) == ["PROFILE_CHANGED"])
   }
 
   @Test func `a name is taken away by an empty one`() async throws {

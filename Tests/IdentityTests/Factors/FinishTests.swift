@@ -221,7 +221,8 @@ struct `Finishing with a second factor` {
     let code = Array(try world.textedCode().utf8)
     #expect(!row.sealed.indices.contains { row.sealed[$0...].starts(with: code) })
     for _ in 0..<2 { started = try await world.start(required, "factor-phone") }
-    await refused(.tooManyAttempts) { try await world.start(required, "factor-phone") }
+    let failure = await refused(.tooManyAttempts) { try await world.start(required, "factor-phone") }
+    #expect(failure?.retryAfterMillis == nil)
     #expect(world.store.contents.deliveries.count == 3)
     world.clock.advance(millis: 600_000)
     await refused(.pendingCredentialExpired) {

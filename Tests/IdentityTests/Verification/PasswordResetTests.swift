@@ -124,6 +124,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.row(planted) == nil)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
     #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED", "PASSWORD_RESET"])
+    let reclaim = try #require(world.store.contents.audit.first { $0.event == "RECLAIMED" })
+    #expect(reclaim.detailsJSON == #"{"provider_id":"password","revoked_provider_ids":"password"}"#)
     #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
   }
 
