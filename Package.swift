@@ -19,7 +19,7 @@ let isFuzzed = Context.environment["LATCHKEY_FUZZ"] != nil
 let road = isFuzzed
   ? swift : swift + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
-/// A module of the road, in the order that a request meets them; dependencies only point down.
+/// A module of the service; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: road)
 }

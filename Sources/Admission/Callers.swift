@@ -21,7 +21,7 @@ package struct CallerSettings: Sendable {
   package var mayMerge: Bool
   /// What tokens it may ask for and be shown; the first is what its sessions are issued for.
   package var audiences: [String]
-  /// Where it may have people sent back to by a provider, byte for byte.
+  /// Where it may have people sent back to by providers, and by mailed links, byte for byte.
   package var redirectURIs: [String]
 
   package init(

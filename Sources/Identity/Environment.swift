@@ -33,7 +33,8 @@ package final class Environment: Sendable {
 
 /// What a decision wants done. `Answer` is what the use case goes on with once it is settled.
 package enum Step<Answer> {
-  /// `writing` is the one thing that a refusal may leave behind: a counted attempt.
+  /// `writing` is the one thing that a refusal may leave behind: a counted attempt, or the end of a session whose
+  /// refresh token was copied.
   case refuse(Failure, writing: Change? = nil)
   case answer(Answer)
   case commit(Change, Answer)

@@ -18,11 +18,12 @@ package final class CallFacts: Sendable {
   package let mayFetchByEmail: Bool
   /// The caller may have two accounts merged (`merge`).
   package let mayMerge: Bool
-  /// The caller was identified by certificate or key. Unidentified ones never reach administration or merging.
+  /// The caller was identified by certificate or key. Unidentified ones never reach administration, events or
+  /// merging.
   package let callerIdentified: Bool
   /// Whose tokens the caller may present; sessions opened by it are issued for the first.
   package let audiences: [String]
-  /// Where the caller may have people sent back to, byte for byte.
+  /// Where the caller may have people sent back to by providers, and by mailed links, byte for byte.
   package let redirectURIs: [String]
   /// Digest of the person's browser session or device as the caller named it.
   package let binding: Digest?

@@ -100,7 +100,7 @@ package struct FactorRecord: Hashable, Sendable {
   }
 }
 
-/// An identity that its person unlinked, so that `auto_link` does not undo it.
+/// An identity that was unlinked, by whomever, so that `auto_link` does not undo it.
 package struct UnlinkRecord: Hashable, Sendable {
   package var accountID: String
   package var key: IdentityKey
@@ -223,7 +223,7 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }
 }
 
-/// One held assertion, or one flow: the row of the pending-credential table.
+/// One held assertion, flow, code or enrolment: the row of the pending-credential table.
 package struct PendingRecord: Hashable, Sendable {
   /// SHA-256 of the handle; the handle itself is only ever with the client.
   package var digest: Digest

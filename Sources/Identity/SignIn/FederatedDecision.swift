@@ -25,19 +25,19 @@ struct FederatedDecision: Sendable {
   }
 
   /// S10, S11, S1.
-  private func signIn(_ owner: AccountState, emailOwner: AccountState?) -> SignInDecision {
-    if owner.account.disabled { return .refuse(.userIsDisabled) }
-    if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
-    var edit = AccountEdit(owner)
-    let news = owner.identities.first { $0.key == assertion.identity }?.email != assertion.email
+  private func signIn(_ known: AccountState, emailOwner: AccountState?) -> SignInDecision {
+    if known.account.disabled { return .refuse(.userIsDisabled) }
+    if known.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(known) }
+    var edit = AccountEdit(known)
+    let news = known.identities.first { $0.key == assertion.identity }?.email != assertion.email
     edit.refresh(assertion)
     var notes: [AuditNote] = []
     if policy.oneAccountPerEmail, let email = assertion.email {
-      if emailOwner == nil || emailOwner?.account.id == owner.account.id {
+      if emailOwner == nil || emailOwner?.account.id == known.account.id {
         edit.fillAddress(email, of: assertion)
       } else if news {
         let details = ["provider_id": providerID]
-        notes.append(AuditNote(.addressOwnedElsewhere, accountID: owner.account.id, details: details))
+        notes.append(AuditNote(.addressOwnedElsewhere, accountID: known.account.id, details: details))
       }
     }
     edit.noteSignIn(at: now, upgradedHash: nil)

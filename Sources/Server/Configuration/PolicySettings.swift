@@ -22,7 +22,7 @@ extension Settings {
       policy.passwordEnabled = try group.flag("password", true, "sign-in with address and password")
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
       policy.customTokenEnabled = try group.flag(
-        "custom_token", true, "sign-in with tokens that an administrator minted")
+        "custom_token", true, "sign-in with tokens that an administrator or one of custom_token_signers minted")
       policy.totpIssuer = try group.text("totp_issuer", "Latchkey", "what authenticator programs call this service")
       policy.emailLinkEnabled = try group.flag("email_link", false, "sign-in by a mailed link, where mail is sent")
       policy.phoneEnabled = try group.flag(
@@ -110,9 +110,13 @@ extension Settings {
 
   static func readRedirectURIs(_ reader: inout SettingsReader) throws(ConfigurationError) -> [String] {
     let uris = try reader.texts(
-      "redirect_uris", [], "where providers may send people back to, byte for byte; https, or http on loopback")
+      "redirect_uris", [],
+      "where providers may send people back to and mailed links lead, byte for byte; https, http on loopback, or a "
+        + "program's own scheme")
     for uri in uris where !RedirectURI.isAllowed(uri) {
-      throw reader.wrong("redirect_uris", "\(uri) is no https address, nor http on loopback, without user and fragment")
+      throw reader.wrong(
+        "redirect_uris",
+        "\(uri) is no https address, http on loopback or program's own scheme, without user and fragment")
     }
     return uris
   }
