@@ -158,7 +158,8 @@ extension MergeAccounts {
       .closeSessionsOf(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged")
     }
     // Section 8: the others never showed the factors that the account has now. The one of the call stays, so that who
-    // got no answer can ask again.
+    // got no answer can ask again; not a guest's.
+    writes += plan.edit.endOfGuestSessions(at: now)
     writes.append(
       .closeSessions(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged"))
     writes.append(.insertSession(opened.record))

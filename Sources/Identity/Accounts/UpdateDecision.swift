@@ -87,12 +87,13 @@ struct AccountUpdate: Hashable, Sendable {
 }
 
 extension AccountEdit {
-  /// The proof was of the old address. The new one is the person's own choice, which no unlink takes along. What the
-  /// old one left in doubt stays so: its owner may take the change back.
+  /// The proof was of the old address, and so was an administrator's word. The new one is the person's own choice,
+  /// which no unlink takes along. What the old one left in doubt stays so: its owner may take the change back.
   mutating func exchangeAddress(for email: String) {
     edited.account.email = email
     edited.account.emailProof = nil
     edited.account.emailProofProviderID = nil
     edited.account.emailSource = WaysIn.password
+    edited.account.madeByAdministrator = false
   }
 }

@@ -28,6 +28,19 @@ struct AccountEdit: Hashable, Sendable {
   }
 }
 
+extension AccountEdit {
+  /// Check 99: a guest's session was opened for whoever came, and may have been handed to this person by somebody who
+  /// kept a copy. It is none of the account's that has a person now.
+  func endOfGuestSessions(at now: Timestamp) -> [Write] {
+    guard before.anonymous, !edited.account.anonymous else { return [] }
+    return [
+      .closeSessionsOf(
+        accountID: before.id, beganWith: FirstFactor.anonymous.signInProviderID, except: nil, at: now,
+        reason: "became_permanent")
+    ]
+  }
+}
+
 // MARK: adding and noting
 
 extension AccountEdit {

@@ -141,8 +141,8 @@ extension Link {
   }
 
   /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an
-  /// hour cannot make itself young by linking. Only an anonymous person logs in by it for the first time. The session
-  /// of the call stays open: its other users would take its end for a sign-out.
+  /// hour cannot make itself young by linking. The session of the call stays open: its other users would take its end
+  /// for a sign-out. Only an anonymous person logs in by it for the first time, and leaves the guest's sessions.
   private func link(
     _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?,
     counting counts: [Write], _ call: CallFacts, _ now: Timestamp
@@ -159,6 +159,7 @@ extension Link {
     }
     let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + counts + edit.writes
+    writes += edit.endOfGuestSessions(at: now)
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
     writes += unlinkReplacedNumber(edit, caller, call, now)

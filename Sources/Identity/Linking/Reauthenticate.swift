@@ -78,7 +78,7 @@ package struct Reauthenticate: Sendable {
     let opened = environment.openSession(
       accountID: accountID, by: held.firstFactor, secondFactor: passed?.factor, call: call, now: now)
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
-    writes += settled
+    writes += edit.endOfGuestSessions(at: now) + settled
     if let passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     if let singleUse = held.singleUse {
       writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))

@@ -52,7 +52,7 @@ enum CredentialDecision {
     var edit = AccountEdit(owner)
     if byCustomToken { edit.noteCustomToken() }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
-    return .open(Opening(state: edit.state, writes: edit.signInWrites))
+    return .open(Opening(state: edit.state, writes: edit.signInWrites + edit.endOfGuestSessions(at: now)))
   }
 
   private static func create(_ record: AccountRecord, by first: FirstFactor, now: Timestamp) -> Opening {

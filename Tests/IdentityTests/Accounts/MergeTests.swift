@@ -151,6 +151,7 @@ struct `Merge, what moves` {
     #expect(try claims.authTime == world.claims(other).authTime)
     #expect(world.store.contents.sessions[grant.sessionID]?.deviceID == "other's")
     #expect(world.store.contents.sessions[grant.sessionID]?.beganWith == "google.com")
+    #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
   }
 
   @Test func `a merge that would leave no way in is refused, and nothing is written`() async throws {

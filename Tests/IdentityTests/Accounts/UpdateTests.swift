@@ -44,6 +44,14 @@ struct `UpdateAccount, every rule` {
     }
   }
 
+  @Test func `an address that the person typed is none that an administrator has vouched for`() async throws {
+    let session = try begin(world, account(.proved(ada), password: true, madeByAdministrator: true))
+    _ = try await world.update(session, name: "Ada")
+    #expect(try #require(world.store.state("account-y")).account.madeByAdministrator)
+    _ = try await world.update(session, email: bea)
+    #expect(try !#require(world.store.state("account-y")).account.madeByAdministrator)
+  }
+
   @Test func `name and photo are changed at any time, and every session stays`() async throws {
     let session = try begin(world)
     let other = try world.session(of: "account-y")

@@ -243,6 +243,31 @@ struct `Link, the rows` {
     #expect(try world.claims(linked).signInProviderID == "google.com")
   }
 
+  @Test func `check 99: L9 ends every session of the guest, of which somebody may have kept a copy`() async throws {
+    world.store.insert(account(anonymous: true))
+    let guest = try world.session(of: "account-y", by: .anonymous)
+    let renamed = try await world.update(guest, name: "Guest")
+    let linked = try await world.link(google(), renamed).grant
+    for before in [guest, renamed] {
+      await refused(.tokenRevoked) { try await Refresh(world.environment)(before.refreshToken, world.call()) }
+      await refused(.tokenRevoked) { try await world.link(google("g-2"), before) }
+    }
+    #expect(try await Refresh(world.environment)(linked.refreshToken, world.call()).sessionID == linked.sessionID)
+  }
+
+  @Test func `check 99: a custom token ends every session of the guest, by a sign-in and by a reauthentication`()
+    async throws
+  {
+    for signsIn in [true, false] {
+      let world = World()
+      world.store.insert(account(anonymous: true))
+      let guest = try world.session(of: "account-y", by: .anonymous)
+      let token = Credential.customToken(try await world.customToken(for: "account-y"))
+      let grant = try await signsIn ? world.signIn(token).grant : world.reauthenticate(token, guest).grant
+      #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
+    }
+  }
+
   @Test func `L9 an anonymous person may link a password however old the session is`() async throws {
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
