@@ -55,6 +55,10 @@ final class StoreHealth: Sendable {
     tell?()
   }
 
+  func lacksConnections(_ why: String) {
+    log.warning("the database answers, and refuses further connections", ["why": why])
+  }
+
   func heldUpEvents(_ why: String) { log.error("events are held up", ["why": why]) }
 
   func freedEvents() { log.info("events are told again") }

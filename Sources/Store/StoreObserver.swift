@@ -13,6 +13,8 @@ package protocol StoreObserver: Sendable {
   func lostDatabase(_ why: String)
   /// It can be reached again.
   func foundDatabase()
+  /// It answers, and makes no further connection, and why, for the log.
+  func lacksConnections(_ why: String)
   /// Some of what is over could not be removed, and why, for the log; the rest was.
   func leftUnswept(_ what: String, _ why: String)
   /// Who watches audit rows is told of none from now on, and why, for the log.

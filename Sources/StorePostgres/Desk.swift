@@ -60,7 +60,8 @@ final class Desk {
       case .alarm:
         isAlarmSet = false
         tick()
-      case .lane(let ticket): lanes.first { $0.ticket == ticket }?.lane.receive()
+      case .lane(let ticket):
+        if lanes.first(where: { $0.ticket == ticket })?.lane.receive() == true { reach.answered() }
       }
     }
     replaceLost()
@@ -86,10 +87,7 @@ final class Desk {
     (readings, writings) = (Queue(), Queue())
     let closing = lanes
     lanes = []
-    for (_, lane) in closing {
-      poll.unwatch(lane.connection.socket)
-      lane.abandon()
-    }
+    for (_, lane) in closing { leave(lane) }
   }
 
   private func takeInbox() {
@@ -103,6 +101,7 @@ final class Desk {
         continue
       }
       lanes.append((tickets, Lane(connection)))
+      reach.gained()
     }
     for order in orders { take(order) }
   }
@@ -112,19 +111,25 @@ final class Desk {
   /// Look-ups share the first connections, so that others are free for changes, which have one to themselves.
   private func dispatch() {
     while let kind = nextKind() {
-      let lane = kind == .reading
-        ? lanes.first { $0.lane.takesReading(options.readsPerConnectionMax) } : lanes.last { $0.lane.takesChange }
-      guard let lane = lane?.lane else { return }
+      let lane = kind == .reading ? laneForReading : lanes.last { $0.lane.takesChange }?.lane
+      guard let lane else { return }
       let order = leave(kind == .reading ? readings.removeFirst() : writings.removeFirst())
       guard let trip = order.begin() else { continue }
       lane.carry(trip, change: kind == .writing)
     }
   }
 
+  /// While a change waits, the last connection takes no further look-up, and so becomes free: with more of them than
+  /// all connections take, none ever would.
+  private var laneForReading: Lane? {
+    let shared = writings.isEmpty || lanes.count == 1 ? lanes[...] : lanes.dropLast()
+    return shared.first { $0.lane.takesReading(options.readsPerConnectionMax) }?.lane
+  }
+
   /// The kind of order to send now: the one that has waited longer, or the other where there is no room for it. A
   /// single connection is given to the one that has waited longer, so that neither kind keeps the other out.
   private func nextKind() -> Order.Kind? {
-    let reads = readings.first.map { _ in lanes.contains { $0.lane.takesReading(options.readsPerConnectionMax) } }
+    let reads = readings.first.map { _ in laneForReading != nil }
     let writes = writings.first.map { _ in lanes.contains { $0.lane.takesChange } }
     guard let reads, let writes, let reading = readings.first, let writing = writings.first else {
       return reads == true ? .reading : writes == true ? .writing : nil
@@ -171,11 +176,15 @@ final class Desk {
 
   private func replaceLost() {
     while let index = lanes.firstIndex(where: { $0.lane.isLost || ($0.lane.isWorn && $0.lane.isIdle) }) {
-      let lane = lanes.remove(at: index).lane
-      poll.unwatch(lane.connection.socket)
-      lane.abandon()
+      leave(lanes.remove(at: index).lane)
       connector.want(inbox)
     }
+  }
+
+  private func leave(_ lane: Lane) {
+    poll.unwatch(lane.connection.socket)
+    lane.abandon()
+    reach.lost()
   }
 }
 

@@ -11,6 +11,8 @@ final class Lane {
   private var rollbacks = 0
   /// Where the last answer came, or the first trip left.
   private var lastMillis: Int64 = 0
+  /// Trips that the server has ended.
+  private var answers = 0
   /// Whether the socket is watched for room, too.
   var awaitsRoom = false
   private(set) var isWorn = false
@@ -53,12 +55,14 @@ final class Lane {
     if !connection.send(trip.steps) { lose(connection.fault) }
   }
 
-  /// Takes what has arrived and tells who waits for it.
-  func receive() {
-    guard !isLost else { return }
+  /// Takes what has arrived and tells who waits for it. True: the server has answered something.
+  func receive() -> Bool {
+    guard !isLost else { return false }
     let isSound = connection.consume()
+    let before = answers
     collect()
     if !isSound { lose(connection.fault) }
+    return answers != before
   }
 
   /// The connection counts as lost from now on; who waits for it is told by `abandon`.
@@ -98,6 +102,7 @@ final class Lane {
   /// What a failure came to is known only here: the server has said that it is done with the trip.
   private func end(_ underWay: UnderWay) {
     lastMillis = monotonicMillis()
+    answers += 1
     let trip = underWay.trip
     let wasInTransaction = isInTransaction || trip.begins
     isInTransaction = wasInTransaction && !trip.ends && underWay.failure == nil

@@ -1,4 +1,5 @@
 import CPostgres
+import Glibc
 import Reactor
 import Store
 
@@ -44,7 +45,7 @@ import Store
       let made = try connect(options, at: host)
       do throws(Refusal) {
         try made.configure(options)
-        try made.prepare(statements)
+        try made.prepare(statements, by: deadline(options))
         return .success(made)
       } catch {
         made.abandon()
@@ -95,14 +96,21 @@ import Store
   // MARK: The session
 
   func configure(_ options: Options) throws(Refusal) {
+    let deadline = MadeConnection.deadline(options)
     try execute(
       """
       SET statement_timeout = \(options.statementMillis); SET lock_timeout = \(options.lockMillis);
       SET idle_in_transaction_session_timeout = \(options.idleTransactionMillis);
       SET standard_conforming_strings = on
-      """)
+      """, by: deadline)
     // An acknowledged change must survive the loss of the server; one that a standby has to have as well stays so.
-    if ["off", "local"].contains(try text("SHOW synchronous_commit")) { try execute("SET synchronous_commit = on") }
+    if ["off", "local"].contains(try text("SHOW synchronous_commit", by: deadline)) {
+      try execute("SET synchronous_commit = on", by: deadline)
+    }
+  }
+
+  private static func deadline(_ options: Options) -> Int64 {
+    monotonicMillis() + options.statementMillis + options.slackMillis
   }
 
   /// What another encoding lacks is refused whenever somebody brings it, and SQL_ASCII does not know what it holds.
@@ -116,25 +124,27 @@ import Store
   }
 
   /// In one round trip.
-  private func prepare(_ statements: [Statement]) throws(Refusal) {
-    guard unsafe PQenterPipelineMode(handle) == 1 else { throw fault }
+  private func prepare(_ statements: [Statement], by deadline: Int64) throws(Refusal) {
+    guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1 else { throw fault }
     for statement in statements {
       guard unsafe PQsendPrepare(handle, statement.name, statement.sql, 0, nil) == 1 else { throw fault }
     }
     guard unsafe PQpipelineSync(handle) == 1 else { throw fault }
     var refusal: Refusal?
     for statement in statements {
-      if let error = takeResult() { refusal = refusal ?? Refusal(text: "statement \(statement.name): \(error.text)") }
+      if let error = try takeResult(by: deadline) {
+        refusal = refusal ?? Refusal(text: "statement \(statement.name): \(error.text)")
+      }
       // A statement's results end with none.
-      _ = takeResult()
+      _ = try takeResult(by: deadline)
     }
-    _ = takeResult()
+    _ = try takeResult(by: deadline)
     if let refusal { throw refusal }
-    guard unsafe PQstatus(handle) == CONNECTION_OK, unsafe PQsetnonblocking(handle, 1) == 0 else { throw fault }
+    guard unsafe PQstatus(handle) == CONNECTION_OK else { throw fault }
   }
 
-  private func takeResult() -> Refusal? {
-    guard let result = unsafe PQgetResult(handle) else { return nil }
+  private func takeResult(by deadline: Int64) throws(Refusal) -> Refusal? {
+    guard let result = unsafe try nextResult(by: deadline) else { return nil }
     defer { unsafe PQclear(result) }
     return unsafe MadeConnection.refusal(result)
   }
@@ -142,19 +152,54 @@ import Store
   // MARK: Before the pipeline
 
   /// Several statements, without values.
-  func execute(_ sql: String) throws(Refusal) {
-    let result = unsafe PQexec(handle, sql)
+  /// - Parameter by: until when, by the monotonic clock, the answer is waited for; nil: however long it takes.
+  func execute(_ sql: String, by deadline: Int64? = nil) throws(Refusal) {
+    let result = unsafe try ask(sql, by: deadline)
     defer { unsafe PQclear(result) }
     if let refusal = unsafe MadeConnection.refusal(result) { throw refusal }
   }
 
   /// The first column of the first row; empty where there is none.
-  func text(_ sql: String) throws(Refusal) -> String {
-    let result = unsafe PQexec(handle, sql)
+  func text(_ sql: String, by deadline: Int64? = nil) throws(Refusal) -> String {
+    let result = unsafe try ask(sql, by: deadline)
     defer { unsafe PQclear(result) }
     if let refusal = unsafe MadeConnection.refusal(result) { throw refusal }
     guard unsafe PQntuples(result) > 0, let value = unsafe PQgetvalue(result, 0, 0) else { return "" }
     return unsafe String(cString: value)
+  }
+
+  /// The last answer, as of PQexec.
+  @unsafe private func ask(_ sql: String, by deadline: Int64?) throws(Refusal) -> OpaquePointer? {
+    guard let deadline else { return unsafe PQexec(handle, sql) }
+    guard unsafe PQsendQuery(handle, sql) == 1 else { throw fault }
+    var last: OpaquePointer?
+    do throws(Refusal) {
+      while let result = unsafe try nextResult(by: deadline) {
+        unsafe PQclear(last)
+        unsafe last = unsafe result
+      }
+    } catch {
+      unsafe PQclear(last)
+      throw error
+    }
+    return unsafe last
+  }
+
+  /// PQgetResult with an end: a server that hangs, or whatever stands before it, may keep the connection open and say
+  /// nothing, and no setting of libpq limits that.
+  @unsafe private func nextResult(by deadline: Int64) throws(Refusal) -> OpaquePointer? {
+    while true {
+      let unsent = unsafe PQflush(handle)
+      guard unsent >= 0 else { throw fault }
+      if unsafe PQisBusy(handle) == 0 { return unsafe PQgetResult(handle) }
+      let events = unsent == 0 ? POLLIN : POLLIN | POLLOUT
+      var socket = pollfd(fd: unsafe PQsocket(handle), events: Int16(events), revents: 0)
+      let millis = deadline - monotonicMillis()
+      guard millis > 0 else { throw Refusal(text: "the server took the connection and did not answer") }
+      // Interrupted or over: asked again, or at its end.
+      _ = unsafe poll(&socket, 1, Int32(clamping: millis))
+      guard unsafe PQconsumeInput(handle) == 1 else { throw fault }
+    }
   }
 
   @unsafe static func refusal(_ result: OpaquePointer?) -> Refusal? {

@@ -19,6 +19,7 @@ extension PartialObserver {
   package func refusedByFullQueue() {}
   package func lostDatabase(_ why: String) {}
   package func foundDatabase() {}
+  package func lacksConnections(_ why: String) {}
   package func leftUnswept(_ what: String, _ why: String) {}
   package func heldUpEvents(_ why: String) {}
   package func freedEvents() {}

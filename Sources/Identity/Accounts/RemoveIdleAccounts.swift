@@ -5,6 +5,10 @@ import Store
 package struct RemoveIdleAccounts: Sendable {
   private let environment: Environment
 
+  /// In PostgreSQL each waits for the commit of the one before it, which may be far away, on connections that others
+  /// want too.
+  private static let atOnceMax = 8
+
   package init(_ environment: Environment) { self.environment = environment }
 
   /// Looks at `accountsMax` at most, and returns of how many something became: as long as it is so many, there may be
@@ -18,9 +22,11 @@ package struct RemoveIdleAccounts: Sendable {
     var query = Query()
     query.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax)
     let found = try await environment.load(query).idleAnonymous
-    // Side by side, so that they share a transaction. One that was used or changed since it was looked at stays.
+    // Some side by side, so that they share a transaction of SQLite. One that was used or changed meanwhile stays.
     let ends = await withTaskGroup(of: Result<Bool, any Error>.self) { group in
-      for account in found {
+      var ends: [Result<Bool, any Error>] = []
+      for (index, account) in found.enumerated() {
+        if index >= RemoveIdleAccounts.atOnceMax, let end = await group.next() { ends.append(end) }
         let change = IdleDecision.decide(account, before: before, now: now, environment)
         group.addTask { [store = environment.store] in
           do {
@@ -30,7 +36,6 @@ package struct RemoveIdleAccounts: Sendable {
           }
         }
       }
-      var ends: [Result<Bool, any Error>] = []
       for await end in group { ends.append(end) }
       return ends
     }

@@ -199,6 +199,8 @@ extension ServerMetrics: StoreObserver {
     storeHealth?.found()
   }
 
+  func lacksConnections(_ why: String) { storeHealth?.lacksConnections(why) }
+
   func leftUnswept(_ what: String, _ why: String) { storeHealth?.leftUnswept(what, why) }
 
   func heldUpEvents(_ why: String) { storeHealth?.heldUpEvents(why) }

@@ -1,0 +1,129 @@
+"""Connections to the database that are not what they seem: one that hangs while it is made, too few of them, and all of
+them taken by look-ups."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from clients import Client, fresh_email
+from grpc import RpcError
+from postgres import OWNER, Database
+from processes import Server, Simulator
+from proxy import Behaviour, Proxy, Stall
+from replicas import CONNECTIONS, replica
+from waiting import until
+
+SERVING = b"\x08\x01"
+# What a connection has received by then: it is logged in and being prepared.
+LOGIN_BYTES = 700
+# A statement's own five seconds, and one for the way; then a pause and an honest connection.
+RECOVERY_SECONDS_MOST = 15.0
+
+
+def health(client: Client) -> bytes:
+    answer: bytes = client.channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=5)
+    return answer
+
+
+def messages(server: Server) -> list[str]:
+    return [line["message"] for line in server.lines() if "database" in line["message"]]
+
+
+@contextmanager
+def served(server: Server) -> Iterator[Client]:
+    client = Client(server, key="web")
+    try:
+        yield client
+    finally:
+        client.close()
+        server.stop()
+
+
+@pytest.mark.timeout(120)
+def test_a_connection_that_hangs_while_it_is_made_does_not_keep_others_from_being_made(
+        database: Database, folder: Path, simulator: Simulator) -> None:
+    proxy = Proxy(database.port)
+    attempts = 0
+
+    def first_hangs() -> Behaviour:
+        nonlocal attempts
+        attempts += 1
+        return Stall("down", LOGIN_BYTES) if attempts == 1 else Behaviour()
+
+    try:
+        with served(replica(folder, simulator, Database.conninfo_by(proxy.port), reactors=1)) as client:
+            token = client.create(fresh_email()).refresh_token
+            proxy.behaviour = first_hangs
+            proxy.cut_all()
+
+            def refreshes() -> bool:
+                try:
+                    return bool(client.refresh(token).refresh_token)
+                except RpcError:
+                    return False
+
+            until(refreshes, RECOVERY_SECONDS_MOST)
+            assert attempts > 1
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.timeout(120)
+def test_a_server_that_gets_fewer_connections_than_it_wants_serves_and_says_so(
+        database: Database, folder: Path, simulator: Simulator) -> None:
+    limit = 2 * CONNECTIONS - 2
+    with database.connect() as administrator:
+        administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT {limit}")
+    server = replica(folder, simulator, database.conninfo, reactors=1, limits={"store_gone_seconds": 1})
+    refused = "the database answers, and refuses further connections"
+    with served(server) as client:
+        until(lambda: refused in messages(server), 10)
+        until_seconds = time.monotonic() + 6
+        while time.monotonic() < until_seconds:
+            client.create(fresh_email())
+            assert health(client) == SERVING
+            time.sleep(0.2)
+        assert messages(server) == [refused]
+
+
+@pytest.mark.timeout(120)
+def test_changes_are_carried_out_however_many_look_ups_there_are(
+        database: Database, folder: Path, simulator: Simulator) -> None:
+    emails = [fresh_email() for _ in range(4)]
+    with served(replica(folder, simulator, database.conninfo, reactors=1)) as client:
+        tokens = [client.create(email).refresh_token for email in emails]
+        with psycopg.connect(f"{database.conninfo.replace(f'user={OWNER}', 'user=postgres')}", autocommit=True) as rows:
+            # A database that is slower than the reactor, so that look-ups are what waits.
+            rows.execute("""
+                CREATE FUNCTION slowly() RETURNS boolean LANGUAGE plpgsql VOLATILE
+                  AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN true; END $$;
+                ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
+                ALTER TABLE accounts FORCE ROW LEVEL SECURITY;
+                CREATE POLICY slow ON accounts USING (slowly());
+            """)
+        is_over = threading.Event()
+
+        def look_up(number: int) -> int:
+            count = 0
+            while not is_over.is_set():
+                client.fetch(email=emails[number % len(emails)])
+                count += 1
+            return count
+
+        # More than all connections take at once (16 each).
+        with ThreadPoolExecutor(80) as callers:
+            looking = [callers.submit(look_up, number) for number in range(80)]
+            try:
+                time.sleep(1)
+                for token in tokens:
+                    client.refresh(token)
+            finally:
+                is_over.set()
+            assert sum(each.result() for each in looking) > 100
