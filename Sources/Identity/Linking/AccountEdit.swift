@@ -36,7 +36,7 @@ extension AccountEdit {
     return [
       .closeSessionsOf(
         accountID: before.id, beganWith: FirstFactor.anonymous.signInProviderID, except: nil, at: now,
-        reason: "became_permanent")
+        reason: SessionRecord.guestEndedReason)
     ]
   }
 }

@@ -19,7 +19,8 @@ package struct Link: Sendable {
     let changes = environment.throttle(.changes, of: token.accountID, call: call)
     changes.look(into: &query)
     let facts = try await environment.first(query)
-    let caller = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
+    let caller = try SessionCheck.open(
+      token, in: facts, call: call, endedGuestToo: true, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
     // A redirect is good once: it is there still when the account may be changed again.
     _ = try changes.admit(facts, now: environment.clock.now())
@@ -38,7 +39,7 @@ package struct Link: Sendable {
     query.spentToken = verified.singleUse?.digest
     let settled = try await environment.settle(query, try await environment.load(query), call: call) {
       [verified] facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: true, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
       return try decide(verified, caller, facts, call, now)

@@ -5,7 +5,7 @@ extension Link {
   enum Result: Sendable {
     case session(OpenedSession, AccountState)
     /// L1: the caller's own session, whole, because a client keeps whatever session it is given: an empty refresh token
-    /// would take the place of a good one. The one that the client has stays good beside it.
+    /// would take the place of a good one. The one that the client has stays good beside it; a guest's is over.
     case alreadyLinked(OpenedSession, AccountState)
     /// L1 after a second factor, which the session now has.
     case passedAlreadyLinked(OpenedSession, AccountState)
@@ -17,6 +17,7 @@ extension Link {
   func decide(
     _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<Result> {
+    if caller.session.closedAt != nil { return try afterGuest(verified, caller, facts, call, now) }
     var row: PendingRecord?
     if let digest = verified.heldIn {
       let record = verified.passed == nil ? facts.pending : facts.alsoPending
@@ -45,6 +46,28 @@ extension Link {
       let counts = try verified.changes?.admit(facts, now: now).count(at: now) ?? []
       return link(verified, edit, caller, row, counting: counts, call, now)
     }
+  }
+
+  /// L1 of who is a guest still, because an answer was lost or two windows asked at once. The session is over; but the
+  /// credential alone would open one, and does.
+  private func afterGuest(
+    _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> Step<Result> {
+    guard let identity = verified.assertion?.identity, verified.heldIn == nil, caller.state.holds(identity),
+      environment.policy.enables(identity.providerID), !caller.state.hasSecondFactor
+    else { throw Failure(.tokenRevoked, hint: "Sign in again.") }
+    if facts.tokenSpent { return .refuse(.tokenWasSpent) }
+    var edit = AccountEdit(caller.state)
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    let state = edit.state
+    let opened = environment.openSession(accountID: state.account.id, by: verified.firstFactor, call: call, now: now)
+    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
+    let note = AuditNote(.signedIn, accountID: state.account.id, details: details)
+    var writes = edit.signInWrites + verified.spentToken
+    writes += verified.spentCode(for: state.account.id, sessionID: opened.record.id, now)
+    writes += [.insertSession(opened.record), environment.audit(note, call: call, now: now)]
+    writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
+    return .commit(Change(writes), .alreadyLinked(opened, state))
   }
 
   private func refuse(

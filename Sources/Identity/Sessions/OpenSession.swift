@@ -39,6 +39,8 @@ package struct FirstFactor: Hashable, Sendable {
 extension SessionRecord {
   /// Why it was closed, where its account was disabled.
   static let disabledReason = "disabled"
+  /// Why it was closed, where its guest has become somebody.
+  static let guestEndedReason = "became_permanent"
 
   /// What the session began with; `signInProviderID` is what was linked last. Sessions that are older than `beganWith`
   /// tell it by their first method.

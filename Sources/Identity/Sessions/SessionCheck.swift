@@ -13,13 +13,14 @@ package struct CallerSession: Hashable, Sendable {
 package enum SessionCheck {
   /// - Parameter token: what `Tokens.verifyIDToken` accepted.
   /// - Parameter facts: of a query with the token's `sessionID`.
+  /// - Parameter endedGuestToo: also one that ended because its guest became somebody.
   package static func open(
-    _ token: IDToken, in facts: Facts, call: CallFacts, now: Timestamp
+    _ token: IDToken, in facts: Facts, call: CallFacts, endedGuestToo: Bool = false, now: Timestamp
   ) throws(Failure) -> CallerSession {
     guard call.audiences.contains(token.audience) else {
       throw Failure(.invalidIDToken, debug: "token for another audience")
     }
-    let caller = try live(facts.session, facts.sessionAccount, now: now)
+    let caller = try live(facts.session, facts.sessionAccount, endedGuestToo: endedGuestToo, now: now)
     guard caller.session.accountID == token.accountID else {
       throw Failure(.invalidIDToken, debug: "the session is another account's")
     }
@@ -28,9 +29,12 @@ package enum SessionCheck {
 
   /// A session that may still be used, or why not.
   package static func live(
-    _ session: SessionRecord?, _ state: AccountState?, now: Timestamp
+    _ session: SessionRecord?, _ state: AccountState?, endedGuestToo: Bool = false, now: Timestamp
   ) throws(Failure) -> CallerSession {
     guard let session, let state else { throw Failure(.tokenRevoked, hint: "Sign in again.") }
+    if endedGuestToo, session.closedReason == SessionRecord.guestEndedReason, !state.account.disabled {
+      return CallerSession(session: session, state: state)
+    }
     if session.closedAt != nil {
       // Disabling has closed its sessions. A new one is no cure, and none can be had (section 9).
       let isShut = state.account.disabled && session.closedReason == SessionRecord.disabledReason

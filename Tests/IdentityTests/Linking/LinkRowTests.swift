@@ -255,6 +255,25 @@ struct `Link, the rows` {
     #expect(try await Refresh(world.environment)(linked.refreshToken, world.call()).sessionID == linked.sessionID)
   }
 
+  @Test func `L1 a guest whose answer was lost gets a session of what is linked, by the same credential alone`()
+    async throws
+  {
+    world.store.insert(account(anonymous: true))
+    let guest = try world.session(of: "account-y", by: .anonymous)
+    _ = try await world.link(google(), guest)
+    guard case .session(let grant, alreadyLinked: true) = try await world.link(google(), guest) else {
+      Issue.record("the identity is the account's")
+      return
+    }
+    #expect(try world.claims(grant).signInProviderID == "google.com")
+    #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == grant.sessionID)
+    for other in [google("g-2"), corp()] {
+      await refused(.tokenRevoked) { try await world.link(other, guest) }
+    }
+    await refused(.tokenRevoked) { try await world.link(.password(email: ada, password: "a long secret"), guest) }
+    await refused(.tokenRevoked) { try await Refresh(world.environment)(guest.refreshToken, world.call()) }
+  }
+
   @Test func `check 99: a custom token ends every session of the guest, by a sign-in and by a reauthentication`()
     async throws
   {
