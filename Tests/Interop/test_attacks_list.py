@@ -11,6 +11,7 @@ from attacker import ATTACKS, MEETS
 HERE = Path(__file__).resolve().parent
 TESTS, SOURCES = HERE.parent, HERE.parent.parent / "Sources"
 TEXT = " ".join((HERE / "ATTACKS.md").read_text().split())
+EFFECTS = (HERE / "ATTACKS.md").read_text().partition("<!-- effects -->")[2]
 LIMITS = {"Limits": "Server/Limits.swift", "SessionLimits": "HTTP2/Session.swift", "Budget": "HTTP2/Budget.swift",
           "Life": "HTTP2/Life.swift", "FetchLimits": "Fetch/FetchSettings.swift"}
 # Those of others, which have rows of their own.
@@ -29,6 +30,11 @@ def limits(owner: str, path: str) -> set[str]:
 def test_every_attack_is_listed_and_meets_something() -> None:
     assert [name for name in ATTACKS if f"`{name}`" not in TEXT] == []
     assert set(MEETS) == set(ATTACKS)
+
+
+def test_the_table_of_effects_has_a_row_of_each_attack() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", EFFECTS, re.MULTILINE)
+    assert rows == list(ATTACKS)
 
 
 def test_every_limit_is_listed_and_each_that_is_listed_exists() -> None:
