@@ -117,7 +117,7 @@ struct  Latchkey__V1__CreateCustomTokenRequest
    */
   char *claims_json;
   /*
-   * At most one hour, which is also the default.
+   * One second at least, one hour at most, which is also the default.
    */
   Google__Protobuf__Duration *lifetime;
 };
@@ -371,7 +371,7 @@ struct  Latchkey__V1__ImportedAccount
 {
   ProtobufCMessage base;
   /*
-   * As Firebase exports it: at most 128 characters; empty: a new one is made.
+   * As Firebase exports it: at most 128 printable ASCII characters; empty: a new one is made.
    */
   char *account_id;
   char *email;

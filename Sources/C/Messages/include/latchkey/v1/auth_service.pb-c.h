@@ -129,7 +129,7 @@ struct  Latchkey__V1__LinkResponse
   Latchkey__V1__LinkResponse__OutcomeCase outcome_case;
   union {
     /*
-     * fresh tokens naming the new identity
+     * fresh tokens naming the new identity; of a guest the only session left
      */
     Latchkey__V1__Session *session;
     /*
@@ -221,6 +221,9 @@ struct  Latchkey__V1__FetchProvidersRequest
   char *binding;
   Latchkey__V1__FetchProvidersRequest__SubjectCase subject_case;
   union {
+    /*
+     * While enumeration protection is on, every address is answered as unknown to callers without `fetch_by_email`.
+     */
     char *email;
     /*
      * answered within `conflict_reveals_methods`, whatever the enumeration setting is

@@ -67,14 +67,14 @@ struct  Latchkey__V1__StartFlowRequest
   size_t n_scopes;
   char **scopes;
   /*
-   * Those that the provider takes; RESERVED_PARAMETER for those that are the protocol's.
+   * Those that the provider takes; INVALID_FIELD for any other, RESERVED_PARAMETER for those that are the protocol's.
    */
   size_t n_custom_parameters;
   Latchkey__V1__StartFlowRequest__CustomParametersEntry **custom_parameters;
   char *login_hint;
   Latchkey__V1__FlowPurpose purpose;
   /*
-   * The account, for FLOW_PURPOSE_LINK and FLOW_PURPOSE_REAUTHENTICATE.
+   * The account, for FLOW_PURPOSE_LINK and FLOW_PURPOSE_REAUTHENTICATE; empty for FLOW_PURPOSE_SIGN_IN.
    */
   char *id_token;
   Latchkey__V1__ClientContext *client;

@@ -59,7 +59,7 @@ struct  Latchkey__V1__RefreshResponse
 
 
 /*
- * Either token names the session.
+ * One of the two tokens, which names the session.
  */
 struct  Latchkey__V1__SignOutRequest
 {

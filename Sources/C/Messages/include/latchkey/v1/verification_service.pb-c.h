@@ -59,7 +59,7 @@ struct  Latchkey__V1__SendPhoneCodeRequest
   char *phone_number;
   Latchkey__V1__PhoneCodePurpose purpose;
   /*
-   * The account, for LINK and REAUTHENTICATE.
+   * The account, for LINK and REAUTHENTICATE; empty for SIGN_IN.
    */
   char *id_token;
   /*
