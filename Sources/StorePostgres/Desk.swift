@@ -31,6 +31,7 @@ final class Desk {
     self.tallies = tallies
     self.inbox = inbox
     poll = try Poll(wake: inbox.wakeDescriptor)
+    reach.deskOpened()
     for _ in 0..<options.connections { connector.want(inbox) }
   }
 
@@ -85,9 +86,8 @@ final class Desk {
     takeInbox()
     for queue in [readings, writings] { for order in queue.orders { leave(order).refuse(.closed) } }
     (readings, writings) = (Queue(), Queue())
-    let closing = lanes
-    lanes = []
-    for (_, lane) in closing { leave(lane) }
+    while let (_, lane) = lanes.popLast() { leave(lane) }
+    reach.deskClosed()
   }
 
   private func takeInbox() {
@@ -101,7 +101,7 @@ final class Desk {
         continue
       }
       lanes.append((tickets, Lane(connection)))
-      reach.gained()
+      reach.gained(isFirst: lanes.count == 1)
     }
     for order in orders { take(order) }
   }
@@ -184,7 +184,7 @@ final class Desk {
   private func leave(_ lane: Lane) {
     poll.unwatch(lane.connection.socket)
     lane.abandon()
-    reach.lost()
+    reach.lost(isLast: lanes.isEmpty)
   }
 }
 

@@ -131,14 +131,19 @@ import Store
     }
     guard unsafe PQpipelineSync(handle) == 1 else { throw fault }
     var refusal: Refusal?
-    for statement in statements {
-      if let error = try takeResult(by: deadline) {
-        refusal = refusal ?? Refusal(text: "statement \(statement.name): \(error.text)")
+    do throws(Refusal) {
+      for statement in statements {
+        if let error = try takeResult(by: deadline) {
+          refusal = refusal ?? Refusal(text: "statement \(statement.name): \(error.text)")
+        }
+        // A statement's results end with none.
+        _ = try takeResult(by: deadline)
       }
-      // A statement's results end with none.
       _ = try takeResult(by: deadline)
+    } catch {
+      // The server's own words, where it closed the connection with them.
+      throw refusal ?? error
     }
-    _ = try takeResult(by: deadline)
     if let refusal { throw refusal }
     guard unsafe PQstatus(handle) == CONNECTION_OK else { throw fault }
   }

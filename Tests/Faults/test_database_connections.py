@@ -20,7 +20,7 @@ from proxy import Behaviour, Proxy, Stall
 from replicas import CONNECTIONS, replica
 from waiting import until
 
-SERVING = b"\x08\x01"
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
 # What a connection has received by then: it is logged in and being prepared.
 LOGIN_BYTES = 700
 # A statement's own five seconds, and one for the way; then a pause and an honest connection.
@@ -91,6 +91,22 @@ def test_a_server_that_gets_fewer_connections_than_it_wants_serves_and_says_so(
             assert health(client) == SERVING
             time.sleep(0.2)
         assert messages(server) == [refused]
+
+
+@pytest.mark.timeout(120)
+def test_a_server_with_a_thread_that_gets_no_connection_leaves_its_service(
+        database: Database, folder: Path, simulator: Simulator) -> None:
+    with database.connect() as administrator:
+        administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT 3")
+    # The house and three reactors want one each at first.
+    server = replica(folder, simulator, database.conninfo, reactors=3, limits={"store_gone_seconds": 1})
+    with served(server) as client:
+        until(lambda: health(client) == NOT_SERVING, 15)
+        assert messages(server)[0] == "the database cannot be reached"
+        with database.connect() as administrator:
+            administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT -1")
+        until(lambda: health(client) == SERVING, 15)
+        client.create(fresh_email())
 
 
 @pytest.mark.timeout(120)

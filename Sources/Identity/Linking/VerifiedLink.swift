@@ -79,8 +79,11 @@ extension Link {
     case .providerToken(let token):
       return .verified(VerifiedLink(try await environment.verify(token)))
     case .authorizationResponse(let response):
-      // A redirect is good once: it is there still when the person has signed in again.
-      try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
+      // A redirect is good once: it is there still when the person has signed in again. A guest has no login, nor has
+      // one that has become somebody meanwhile.
+      if caller.session.closedAt == nil {
+        try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
+      }
       let accountID = caller.state.account.id
       return .verified(
         VerifiedLink(try await environment.verify(response, ending: .link, account: accountID, call)))

@@ -123,7 +123,7 @@ struct  Latchkey__V1__LinkResponse
 {
   ProtobufCMessage base;
   /*
-   * the very same identity was linked before: nothing changed
+   * the very same identity was linked before: the account is as it was
    */
   protobuf_c_boolean already_linked;
   Latchkey__V1__LinkResponse__OutcomeCase outcome_case;
