@@ -109,7 +109,7 @@ class World:
         return self.inside(kind, self.chance.choice(purses))
 
     def enter(self) -> Call:
-        kind = self.chance.choices(["create", "password", "identity", "anonymous"], [4, 3, 8, 1])[0]
+        kind = self.chance.choices(["create", "password", "identity", "anonymous"], [4, 3, 8, 2])[0]
         if kind == "identity":
             chosen = self.chance.choice(list(self.tokens))
             return Call(kind, "", "", *chosen, existing_only=self.chance.random() < 0.1)

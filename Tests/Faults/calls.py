@@ -172,6 +172,8 @@ class Service:
         owner, linked = state.owner(what.asserted), account.linked(what)
         if owner and owner.name != account.name:
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
+        if account.is_anonymous:
+            following = following.end_guest(account)
         return self.open(following.put(linked), linked, provider, call, answer)
 
     def completed_before(self, state: Accounts, held: Pending, answer: Answer | None) -> list[Accounts]:
@@ -184,7 +186,7 @@ class Service:
         """The rows L1 to L7, and L9."""
         session = state.session(call.session)
         if session is None:
-            return refused(state, answer, *ENDED)
+            return self.link_after_guest(state, call, answer)
         account = state.account(session.account)
         if holder := state.holder(call.provider, call.subject):
             if holder.name == account.name:
@@ -193,6 +195,13 @@ class Service:
         # Only a guest logs in by a link; every other session goes on as what it began as.
         began = call.provider if account.is_anonymous else session.provider
         return self.add(state, state, account, call, began, call, answer)
+
+    def link_after_guest(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
+        """L1 of who is a guest still: the credential alone would open a session, and does."""
+        account, holder = state.guest(call.session), state.holder(call.provider, call.subject)
+        if account is None or account != holder:
+            return refused(state, answer, *ENDED)
+        return self.open(state, account, call.provider, call, answer)
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L10."""

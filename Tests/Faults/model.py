@@ -132,6 +132,8 @@ class Accounts:
     sessions: frozenset[Session] = frozenset()
     pendings: frozenset[Pending] = frozenset()
     records: frozenset[tuple[str, str, bool]] = frozenset()
+    # Ids of sessions that ended because their guest became somebody, and the account.
+    guests: frozenset[tuple[str, str]] = frozenset()
     # Ids and tokens that were given out, none of which may be given out again.
     given: frozenset[str] = frozenset()
 
@@ -151,6 +153,10 @@ class Accounts:
     def pending(self, handle: str) -> Pending | None:
         return next((each for each in self.pendings if each.handle == handle), None)
 
+    def guest(self, session_id: str) -> Account | None:
+        """Who the guest of that session, which is over, has become."""
+        return next((self.account(name) for each, name in self.guests if each == session_id), None)
+
     def record(self, key: str) -> tuple[str, str, bool] | None:
         return next((each for each in self.records if key and each[0] == key), None)
 
@@ -169,10 +175,16 @@ class Accounts:
     def sessions_of(self, account: Account) -> list[Session]:
         return [each for each in self.sessions if each.account == account.name]
 
+    def end_guest(self, account: Account) -> Accounts:
+        """Check 99: whoever had handed the session to this person may have kept it."""
+        ended = self.sessions_of(account)
+        return replace(self.close(ended), guests=self.guests | {(each.id, account.name) for each in ended if each.id})
+
     def remove(self, account: Account) -> Accounts:
         gone = frozenset(each for each in self.pendings if each.account == account.name)
+        guests = frozenset(each for each in self.guests if each[1] == account.name)
         return replace(self.close(self.sessions_of(account)), accounts=self.accounts - {account},
-                       pendings=self.pendings - gone)
+                       pendings=self.pendings - gone, guests=self.guests - guests)
 
     def give(self, *drawn: str) -> Accounts | None:
         """None: one of these was given out before."""

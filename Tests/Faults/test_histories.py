@@ -209,6 +209,16 @@ def test_a_lost_link_is_found() -> None:
     assert linked.add(6, 7, GET, seen("password")).holds() is False
 
 
+def test_a_session_that_outlives_its_guest_is_found() -> None:
+    guest = replace(session(1, "t0", email="", is_new=True), providers=frozenset())
+    named = History().add(0, 1, Call("anonymous", "g"), guest).add(2, 3, link("l"), session(2, "u", "a", "", CORP))
+    assert named.add(4, 5, GET, refusal("TOKEN_REVOKED")).holds()
+    # What was linked would open a session without the guest's as well; anything else would not.
+    assert named.add(6, 7, link("m"), session(3, "v", "a", "", CORP)).holds()
+    assert named.add(8, 9, link("n", PARTNER), refusal("TOKEN_REVOKED")).holds()
+    assert named.add(10, 11, GET, seen(CORP, email="")).holds() is False
+
+
 def test_an_identity_on_two_accounts_is_found() -> None:
     linked = begun().add(2, 3, link("l"), session(2, "u", "a", "x@e", "password", CORP))
     signed = Call("identity", "i", provider=CORP, subject="p")

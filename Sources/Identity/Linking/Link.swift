@@ -19,8 +19,9 @@ package struct Link: Sendable {
     let changes = environment.throttle(.changes, of: token.accountID, call: call)
     changes.look(into: &query)
     let facts = try await environment.first(query)
+    let endedGuestToo = opensWithoutGuest(request.credential)
     let caller = try SessionCheck.open(
-      token, in: facts, call: call, endedGuestToo: true, now: environment.clock.now())
+      token, in: facts, call: call, endedGuestToo: endedGuestToo, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
     // A redirect is good once: it is there still when the account may be changed again.
     _ = try changes.admit(facts, now: environment.clock.now())
@@ -39,7 +40,7 @@ package struct Link: Sendable {
     query.spentToken = verified.singleUse?.digest
     let settled = try await environment.settle(query, try await environment.load(query), call: call) {
       [verified] facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: true, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: endedGuestToo, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
       return try decide(verified, caller, facts, call, now)
@@ -64,6 +65,15 @@ package struct Link: Sendable {
     grant.userInfo = verified.userInfo
     grant.tokens = verified.tokens
     return grant
+  }
+
+  /// What a guest who has become somebody may ask for again. A handle opens nothing by itself, and a password is not
+  /// hashed for a session that is over.
+  private func opensWithoutGuest(_ credential: Credential) -> Bool {
+    switch credential {
+    case .pendingToken, .password: false
+    default: true
+    }
   }
 
   /// Anybody can name any address for a new password, as for a new account.

@@ -53,7 +53,7 @@ extension Link {
   private func afterGuest(
     _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> Step<Result> {
-    guard let identity = verified.assertion?.identity, verified.heldIn == nil, caller.state.holds(identity),
+    guard let identity = verified.assertion?.identity, caller.state.holds(identity),
       environment.policy.enables(identity.providerID), !caller.state.hasSecondFactor
     else { throw Failure(.tokenRevoked, hint: "Sign in again.") }
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }

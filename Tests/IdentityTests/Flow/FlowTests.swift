@@ -212,6 +212,22 @@ extension World {
     #expect(grant.account.identities.map(\.key.providerID) == ["google.com"] && grant.tokens?.accessToken == "theirs")
   }
 
+  @Test func `A guest who came back from a redirect in two windows is in by the second as well`() async throws {
+    world.store.insert(account(anonymous: true))
+    let guest = try world.session(of: "account-y", by: .anonymous)
+    var windows = [FlowStarted]()
+    for _ in 0..<3 { windows.append(try await world.start("google.com", .link, idToken: guest.idToken)) }
+    _ = try await world.link(world.redirect(windows[0], google()), guest)
+    guard case .session(let grant, alreadyLinked: true) = try await world.link(
+      world.redirect(windows[1], google()), guest)
+    else {
+      Issue.record("the identity is the account's")
+      return
+    }
+    #expect(try world.claims(grant).signInProviderID == "google.com")
+    await refused(.tokenRevoked) { try await world.link(world.redirect(windows[2], google("g-2")), guest) }
+  }
+
   @Test func `check 88: a reauthentication asks for a fresh login and refuses an old one`() async throws {
     world.store.insert(account(.proved(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
