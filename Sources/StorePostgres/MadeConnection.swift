@@ -109,13 +109,14 @@ import Store
     }
   }
 
-  private static func deadline(_ options: Options) -> Int64 {
+  /// By when whatever waits for nobody is answered.
+  static func deadline(_ options: Options) -> Int64 {
     monotonicMillis() + options.statementMillis + options.slackMillis
   }
 
   /// What another encoding lacks is refused whenever somebody brings it, and SQL_ASCII does not know what it holds.
-  func requireUTF8() throws(Refusal) {
-    let encoding = try text("SHOW server_encoding")
+  func requireUTF8(by deadline: Int64?) throws(Refusal) {
+    let encoding = try text("SHOW server_encoding", by: deadline)
     guard encoding == "UTF8" else {
       throw Refusal(
         text: "the database has the encoding \(encoding), which cannot hold every text: take one that was made WITH "

@@ -12,6 +12,8 @@ enum Migrations {
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]
+  private static let undefinedTable = "42P01"
+  private static let question = "SELECT version FROM schema_version WHERE id = 1"
   private static let attemptsMax = 50
   private static let lockTimeout = "55P03"
   /// How long a table is waited for that somebody uses: whoever asks for it meanwhile waits behind the step.
@@ -20,15 +22,19 @@ enum Migrations {
   private static let patienceMillis: Int64 = 300_000
 
   /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for
-  /// the other at the row of the version. The connection may wait for ever from then on, unless it is told otherwise.
-  /// Refuses a database that cannot hold every text before it writes into it.
+  /// the other at the row of the version, for as long as a step takes, and may wait for ever from then on, unless it is
+  /// told otherwise. Refuses a database that cannot hold every text before it writes into it.
+  /// - Parameter deadline: of what waits for nobody, which is all where the schema is up to date: a database that hangs
+  ///   must not hold a start for ever.
   static func run(
-    on connection: MadeConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis
+    on connection: MadeConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis,
+    by deadline: Int64? = nil
   ) throws(MadeConnection.Refusal) {
     let begun = monotonicMillis()
     var attempts = 0
-    try connection.requireUTF8()
-    try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+    try connection.requireUTF8(by: deadline)
+    if try isUpToDate(connection, steps, by: deadline) { return }
+    try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0", by: deadline)
     while true {
       do throws(MadeConnection.Refusal) {
         return try climb(connection, steps)
@@ -50,6 +56,29 @@ enum Migrations {
     }
   }
 
+  /// False also where somebody has the row, and with it the schema or all tables.
+  private static func isUpToDate(
+    _ connection: MadeConnection, _ steps: [String], by deadline: Int64?
+  ) throws(MadeConnection.Refusal) -> Bool {
+    do throws(MadeConnection.Refusal) {
+      return try version(connection, "\(question) FOR UPDATE NOWAIT", steps, by: deadline) == steps.count
+    } catch {
+      guard error.state == undefinedTable || collisions.contains(error.state) else { throw error }
+      return false
+    }
+  }
+
+  private static func version(
+    _ connection: MadeConnection, _ query: String, _ steps: [String], by deadline: Int64? = nil
+  ) throws(MadeConnection.Refusal) -> Int {
+    let version = Int(try connection.text(query, by: deadline)) ?? 0
+    guard version <= steps.count else {
+      throw MadeConnection.Refusal(
+        text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
+    }
+    return version
+  }
+
   private static func climb(_ connection: MadeConnection, _ steps: [String]) throws(MadeConnection.Refusal) {
     try connection.execute(
       """
@@ -62,11 +91,7 @@ enum Migrations {
     try connection.execute("INSERT INTO schema_version (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
     while true {
       try connection.execute("BEGIN")
-      let version = Int(try connection.text("SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")) ?? 0
-      guard version <= steps.count else {
-        throw MadeConnection.Refusal(
-          text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
-      }
+      let version = try version(connection, "\(question) FOR UPDATE", steps)
       if version == steps.count { return try connection.execute("COMMIT") }
       try connection.execute("SET LOCAL lock_timeout = \(lockMillis)")
       try connection.execute(steps[version])

@@ -61,7 +61,7 @@ package final class PostgresTables {
 
   /// The name of a table that holds a row; empty: none does.
   private static func begin(_ made: MadeConnection, _ options: Options) throws(MadeConnection.Refusal) -> String {
-    try Migrations.run(on: made)
+    try Migrations.run(on: made, by: MadeConnection.deadline(options))
     try made.configure(options)
     try made.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
     _ = try made.text("SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")

@@ -73,8 +73,8 @@ package final class PostgresStore: Store {
     do throws(MadeConnection.Refusal) {
       let connection = try MadeConnection.connect(options)
       defer { connection.abandon() }
-      try Migrations.run(on: connection)
-      return try connection.text("SHOW server_version")
+      try Migrations.run(on: connection, by: MadeConnection.deadline(options))
+      return try connection.text("SHOW server_version", by: MadeConnection.deadline(options))
     } catch {
       throw error.isLasting ? StoreError.unusable(error.text) : .unavailable(error.text)
     }

@@ -1,8 +1,9 @@
-"""Connections to the database that are not what they seem: one that hangs while it is made, too few of them, and all of
-them taken by look-ups."""
+"""Connections to the database that are not what they seem: one that hangs, while it is made or at the start; too few of
+them; and all of them taken by look-ups."""
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ import pytest
 from clients import Client, fresh_email
 from grpc import RpcError
 from postgres import OWNER, Database
-from processes import Server, Simulator
+from processes import LATCHKEYD, Server, Simulator, write
 from proxy import Behaviour, Proxy, Stall
 from replicas import CONNECTIONS, replica
 from waiting import until
 
+# For what may pass: whoever started it tries again.
+EXIT_PASSING = 1
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
 # What a connection has received by then: it is logged in and being prepared.
 LOGIN_BYTES = 700
@@ -71,6 +74,28 @@ def test_a_connection_that_hangs_while_it_is_made_does_not_keep_others_from_bein
 
             until(refreshes, RECOVERY_SECONDS_MOST)
             assert attempts > 1
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("lost_bytes", [1, 100])
+def test_a_start_beside_a_database_that_hangs_ends_and_says_why(
+        database: Database, folder: Path, simulator: Simulator, lost_bytes: int) -> None:
+    proxy = Proxy(database.port)
+    try:
+        # The first start makes the schema; another looks by its first connection whether it is up to date.
+        server = replica(folder, simulator, Database.conninfo_by(proxy.port), reactors=1)
+        server.stop()
+        looking = len(proxy.links)
+        server.launch()
+        server.stop()
+        heard_bytes = proxy.links[looking].passed["down"] - lost_bytes
+        proxy.behaviour = lambda: Stall("down", heard_bytes)
+        ended = subprocess.run([LATCHKEYD, "--config", write(server)], capture_output=True, text=True, timeout=60)
+        assert ended.returncode == EXIT_PASSING, ended.stderr
+        [line] = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
+        assert "store.postgres.conninfo" in line and "did not answer" in line, line
     finally:
         proxy.stop()
 
