@@ -167,7 +167,11 @@ extension FirebaseUser.PhoneFactor {
     guard !phoneNumber.isEmpty else {
       throw ExportFileError(description: "a second factor has no phone number, so it is of a kind that stays behind")
     }
-    enrolledAtMillis = RFC3339.millis(json.text("enrolledAt"))
+    let enrolledAt = json.text("enrolledAt")
+    enrolledAtMillis = RFC3339.millis(enrolledAt)
+    guard enrolledAtMillis != nil || enrolledAt.isEmpty else {
+      throw ExportFileError(description: "enrolledAt is no moment of RFC 3339 in UTC")
+    }
   }
 }
 

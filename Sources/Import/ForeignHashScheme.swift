@@ -65,7 +65,8 @@ package struct ForeignHashScheme: Sendable {
   /// Whether hashes of this algorithm take the former service's key.
   package static func takesKey(_ algorithm: String) -> Bool { algorithm == "SCRYPT" || algorithm.hasPrefix("HMAC_") }
 
-  /// Every bound is looked at here, before any work.
+  /// The bounds of what all hashes have in common; what a hash's own text says is looked at in `text`. Both come before
+  /// any work.
   /// - Parameter keyID: of `options.key`, where the algorithm takes one.
   package init(_ options: ForeignHashOptions, keyID: String) throws(ForeignHashError) {
     let bounds = ForeignHashBounds.self

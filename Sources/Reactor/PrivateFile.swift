@@ -19,7 +19,7 @@ package struct PrivateFile: Sendable {
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
     defer { lk_close(descriptor) }
     guard lk_is_exposed(descriptor) == 0 else { throw Exposed(path: path) }
-    return try wholeFile(path, bytesMax: bytesMax)
+    return try readRest(of: descriptor, bytesMax: bytesMax, call: "read \(path)")
   }
 
   /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are
@@ -29,10 +29,10 @@ package struct PrivateFile: Sendable {
     let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
     let descriptor = unsafe lk_create_private(draft)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "create \(draft)") }
-    let written = unsafe bytes.withUnsafeBytes { unsafe lk_write(descriptor, $0.baseAddress, $0.count) }
+    let refused = writeUntilRefused(bytes, to: descriptor).code
     let synced = lk_sync(descriptor)
     lk_close(descriptor)
-    let failed = written < bytes.count ? Int32(clamping: min(written, -1)) : synced
+    let failed = refused > 0 ? -refused : synced
     let moved = failed < 0 ? failed : unsafe lk_rename(draft, path)
     guard moved == 0 else {
       unsafe lk_remove(draft)

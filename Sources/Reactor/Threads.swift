@@ -127,7 +127,7 @@ package func tryWriteOutput(_ bytes: [UInt8]) throws(SystemError) {
 }
 
 /// How many bytes the descriptor took, and the errno by which it refused the rest; 0: it took all.
-private func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, code: Int32) {
+func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, code: Int32) {
   var start = 0
   while start < bytes.count {
     let written = unsafe bytes.withUnsafeBytes { buffer in

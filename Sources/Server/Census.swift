@@ -14,7 +14,7 @@ final class Census: Sendable {
     var offences: [String: Offences] = [:]
   }
 
-  /// Past it the addresses whose time is over are forgotten.
+  /// Past it the addresses whose time is over are forgotten; all of them, where that makes no room.
   private static let offendersMax = 4_096
 
   private let counts = Mutex(Counts())

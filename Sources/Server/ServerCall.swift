@@ -1,4 +1,5 @@
 internal import Admission
+internal import Crypto
 internal import GRPC
 internal import HTTP2
 internal import Identity
@@ -122,7 +123,7 @@ struct AdmissionCache {
   mutating func caller(
     _ table: @autoclosure () -> CallerTable, certificateName: String?, authorization: [UInt8]
   ) throws(CallerRefusal) -> Caller {
-    if let caller, self.authorization == authorization { return caller }
+    if let caller, constantTimeEquals(self.authorization, authorization) { return caller }
     let found = try table().identify(certificateName: certificateName, authorization: authorization)
     self.authorization = authorization
     caller = found

@@ -1,3 +1,4 @@
+import Reactor
 import Store
 
 /// A change as the statements that carry it out, in one transaction.
@@ -30,7 +31,8 @@ final class Script {
     hasMoreTime = statementMillis >= Statement.moreMillis
     self.throttles = throttles
     writtenAtMicros = nowMicros
-    add(.noteChange) { $0.bind(id.bytes).bind(nowMicros / 1_000) }
+    // By the clock itself, as the sweep reads it: the other never goes back, where a clock was ahead.
+    add(.noteChange) { $0.bind(id.bytes).bind(wallMillis()) }
     let changesPendings = change.writes.contains(where: \.changesPendings)
     lockAccounts(change, always: changesPendings)
     if changesPendings {

@@ -8,7 +8,7 @@ package enum KeySetError: Error, Equatable, Sendable {
   case tooLarge
   case tooManyKeys
   case notAKeySet
-  case duplicateKeyID(String)
+  case duplicateKeyID
   case unusableKey(KeyDefect)
 }
 
@@ -40,8 +40,8 @@ package struct JWKSet: Sendable {
     var usable: [Key] = []
     for jwk in keys {
       guard let key = try key(jwk) else { continue }
-      if let keyID = key.keyID, usable.contains(where: { $0.keyID == keyID && $0.sharesAlgorithm(with: key) }) {
-        throw .duplicateKeyID(keyID)
+      if key.keyID != nil, usable.contains(where: { $0.keyID == key.keyID && $0.sharesAlgorithm(with: key) }) {
+        throw .duplicateKeyID
       }
       usable.append(key)
     }

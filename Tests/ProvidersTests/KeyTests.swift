@@ -162,6 +162,20 @@ struct KeyTests {
     #expect(await bench.refusal(of: try second.token(), at: later(seconds: 6)) == .invalid(why: "UNKNOWN_KEY"))
   }
 
+  @Test func `a clock that was ahead keeps no withdrawn key, nor the provider from being asked`() async throws {
+    let bench = try Bench()
+    let ahead = now.adding(millis: 1_200_000)
+    try await bench.verify(try first.token(), at: ahead)
+    bench.fetcher.serve(second)
+    try await bench.verify(try second.token(), at: now)
+    #expect(await bench.refusal(of: try first.token(), at: now) == .invalid(why: "UNKNOWN_KEY"))
+    let failing = try Bench()
+    failing.fetcher.answer(first.discoveryURL, .failure(.timedOut))
+    _ = await failing.refusal(of: try first.token(), at: ahead)
+    failing.fetcher.serve(first)
+    try await failing.verify(try first.token(), at: now)
+  }
+
   @Test func `each provider has keys and limits of its own`() async throws {
     let other = Issuer(issuer: "https://other.example.com", key: Keys.otherP256)
     var settings = other.settings

@@ -290,22 +290,26 @@ def test_a_generated_file_of_firebase_is_imported_by_the_command_line(
     keeper = connect(server, key="admin")
     project = Project(memory_cost=MEMORY_COST)
     users = project.users(USERS, passwords=SECRETS)
-    duplicates = [{**users[0], "localId": "another"}, {**users[1], "email": fresh_email()}]
+    users[2]["phoneNumber"] = "+441632960961"
+    duplicates = [{**users[0], "localId": "another"}, {**users[1], "email": fresh_email()},
+                  {**users[2], "localId": "third", "email": fresh_email()}]
     path = firebase.write(tmp_path / "users.json", users + duplicates)
     flags = project.flags(tmp_path)
     before = memory_kib(server, "VmRSS")
 
     dry = latchkey(server, "import", path, *flags, "--dry-run", code=1)
-    assert (dry["outcome"], dry["imported"], dry["refused"]) == ("dry_run", USERS, 2)
+    assert (dry["outcome"], dry["imported"], dry["refused"]) == ("dry_run", USERS, 3)
     assert keeper.list_accounts().accounts == []
 
     first = latchkey(server, "import", path, *flags, code=1)
     rate = USERS * 1_000 / first["took_millis"]
     print(f"\n{USERS} users: {rate:.0f} rows/s; server {before} KiB before, {memory_kib(server, 'VmRSS')} KiB after, "
           f"{memory_kib(server, 'VmHWM')} KiB at most; duplicates reported: {first['errors']}")
-    assert (first["imported"], first["unchanged"], first["refused"]) == (USERS, 0, 2)
-    assert [(error["row"], error["reason"], error["field"]) for error in first["errors"]] == [
-        (USERS + 1, "EMAIL_ALREADY_IN_USE", "email"), (USERS + 2, "INVALID_FIELD", "account_id")]
+    assert (first["imported"], first["unchanged"], first["refused"]) == (USERS, 0, 3)
+    refused = [(USERS + 1, "EMAIL_ALREADY_IN_USE", "email"), (USERS + 2, "INVALID_FIELD", "account_id"),
+               (USERS + 3, "PROVIDER_ALREADY_LINKED", "phone_number")]
+    for run in (dry, first):
+        assert [(error["row"], error["reason"], error["field"]) for error in run["errors"]] == refused
 
     for number in range(10):
         signed = session(keeper.sign_in(password(users[number]["email"], password_of(number))))
@@ -316,7 +320,7 @@ def test_a_generated_file_of_firebase_is_imported_by_the_command_line(
     assert replaced == {users[number]["localId"] for number in range(10)}
 
     again = latchkey(server, "import", path, *flags, "--batch", "1000", "--errors", tmp_path / "errors", code=1)
-    assert (again["imported"], again["unchanged"], again["refused"]) == (0, USERS, 2)
+    assert (again["imported"], again["unchanged"], again["refused"]) == (0, USERS, 3)
     assert len((tmp_path / "errors").read_text().splitlines()) == 2
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import pty
 import re
+import resource
+import signal
 import stat
 import subprocess
 import time
@@ -46,9 +48,11 @@ class Person:
             "PATH": os.environ["PATH"], "HOME": str(self.home), "LATCHKEY_SERVER": self.server.address,
             "LATCHKEY_CA": str(self.server.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["web"]}
 
-    def run(self, *words: str, typed: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, typed: str | None = None, first: Callable[[], None] | None = None,
+            **variables: str) -> subprocess.CompletedProcess[str]:
+        """`first` is what the process does before it becomes the command."""
         return subprocess.run([LATCHKEY, *words], input=typed or "", capture_output=True, text=True, timeout=60,
-                              env={**self.environment, **variables})
+                              env={**self.environment, **variables}, preexec_fn=first)
 
     def json(self, *words: str, code: int = DONE, **variables: str) -> Any:
         """What a program reads: one document on standard output, and nothing beside it."""
@@ -75,8 +79,21 @@ def person(server: Server, tmp_path: Path) -> Person:
     return Person(server, tmp_path)
 
 
+def files_of_at_most_512_bytes() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+    # The default would kill who writes on.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
 def ways(answer: Any) -> set[str]:
     return {each["provider_id"] for each in answer["account"]["providers"]}
+
+
+def test_a_session_that_only_a_part_of_fits_on_the_disk_is_not_kept_and_the_reason_is_told(person: Person) -> None:
+    email = fresh_email()
+    ended = person.run("sign-up", "--email", email, first=files_of_at_most_512_bytes, LATCHKEY_PASSWORD=PASSWORD)
+    assert ended.returncode != DONE and "File too large" in ended.stderr, ended.stderr
+    assert [each.name for each in person.sessions.parent.iterdir() if each.suffix != ".lock"] == []
 
 
 def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:

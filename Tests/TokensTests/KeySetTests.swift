@@ -62,10 +62,10 @@ struct KeySetTests {
   @Test func `The same kid twice for one algorithm refuses the set (check 54)`() throws {
     let first = try Signer(keyID: "same")
     for second in [first, try Signer(keyID: "same")] {
-      #expect(throws: KeySetError.duplicateKeyID("same")) { try keySet(first.jwk(), second.jwk()) }
+      #expect(throws: KeySetError.duplicateKeyID) { try keySet(first.jwk(), second.jwk()) }
     }
     let rsa = try Signer(.rsa, .rs256, keyID: "same")
-    #expect(throws: KeySetError.duplicateKeyID("same")) { try keySet(rsa.jwk(), rsa.jwk(#","alg":"RS512""#)) }
+    #expect(throws: KeySetError.duplicateKeyID) { try keySet(rsa.jwk(), rsa.jwk(#","alg":"RS512""#)) }
   }
 
   @Test func `The same kid for several algorithms finds the key of each (RFC 7517 4.5)`() throws {

@@ -154,8 +154,6 @@ static inline EVP_PKEY *lk_generate_rsa(size_t bits) {
   return key;
 }
 
-// Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at. The file may name a public half
-// too, which OpenSSL takes as it is: one of another key would sign what nobody can verify.
 // The key, or nothing where its halves do not belong together.
 static inline EVP_PKEY *lk_if_pair(EVP_PKEY *key) {
   EVP_PKEY_CTX *check = key ? EVP_PKEY_CTX_new(key, NULL) : NULL;
@@ -166,6 +164,8 @@ static inline EVP_PKEY *lk_if_pair(EVP_PKEY *key) {
   return NULL;
 }
 
+// Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at. The file may name a public half
+// too, which OpenSSL takes as it is: one of another key would sign what nobody can verify.
 static inline EVP_PKEY *lk_private_key_from_pkcs8(const uint8_t *bytes, size_t count) {
   const uint8_t *end = bytes;
   lk_begin();

@@ -48,15 +48,24 @@ final class KeyCache: Sendable {
     var failure: String?
     /// The one fetch under way, which everybody who needs it waits for.
     var flight: Task<Void, Never>?
+
+    /// What was noted by a clock that was ahead would stay true until that moment comes: keys that were withdrawn would
+    /// stay good, and nobody might ask for new ones. Callers at once have moments that differ, by less than this.
+    mutating func forgetWhatIsYetToCome(at now: Timestamp) {
+      guard let askedAt, askedAt > now.adding(millis: KeyCache.missingKeyRefetchMillis) else { return }
+      goodUntil = Timestamp(millis: .min)
+      (self.askedAt, refetchedAt) = (nil, nil)
+    }
   }
   private let state = Mutex(State())
   private let source: KeySource
 
   init(_ source: KeySource) { self.source = source }
 
-  func view(at now: Timestamp) -> View { state.withLock { KeyCache.view(of: $0, at: now) } }
+  func view(at now: Timestamp) -> View { state.withLock { KeyCache.view(of: &$0, at: now) } }
 
-  private static func view(of state: State, at now: Timestamp) -> View {
+  private static func view(of state: inout State, at now: Timestamp) -> View {
+    state.forgetWhatIsYetToCome(at: now)
     let keys = now < state.goodUntil ? state.keys : nil
     let metadata = keys == nil ? nil : state.metadata
     if state.flight != nil || mayAsk(state, hasKeys: keys != nil, at: now) {
@@ -76,7 +85,7 @@ final class KeyCache: Sendable {
   /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.
   func refresh(at now: Timestamp) async {
     let flight: Task<Void, Never>? = state.withLock { state in
-      let view = KeyCache.view(of: state, at: now)
+      let view = KeyCache.view(of: &state, at: now)
       guard state.flight == nil, case .fetch = view.ifMissing else { return state.flight }
       state.askedAt = now
       if view.keys != nil { state.refetchedAt = now }

@@ -45,8 +45,7 @@ final class ExportFile {
       do throws(ExportFileError) {
         let user = try FirebaseUser(user)
         if let field = tally.seenBefore(user) {
-          let reason = field == "email" ? "EMAIL_ALREADY_IN_USE" : "INVALID_FIELD"
-          tally.refuse(number, user.id, reason, field, "An earlier row has it.")
+          tally.refuse(number, user.id, ExportFile.reasonOfSecond(field), field, "An earlier row has it.")
           continue
         }
         batch.accounts.append(ImportedAccount(user))
@@ -56,6 +55,15 @@ final class ExportFile {
       }
     }
     return batch.accounts.isEmpty ? nil : batch
+  }
+
+  /// As the server says it of two rows of one message.
+  private static func reasonOfSecond(_ field: String) -> String {
+    switch field {
+    case "email": "EMAIL_ALREADY_IN_USE"
+    case "account_id": "INVALID_FIELD"
+    default: "PROVIDER_ALREADY_LINKED"
+    }
   }
 
   /// The last of `users` is the next one.
