@@ -207,6 +207,8 @@ package struct VerifiedCredential: Hashable, Sendable {
 package protocol Providers: Sendable {
   /// Verifies the token completely: signature, audience, expiry, nonce. Throws `Failure`.
   func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential
+  /// The subject that a later sign-in will have, from what another service's export calls it. Throws `Failure`.
+  func subject(ofImported text: String, at providerID: String) throws -> String
   /// Those that flows can be started at.
   var flowProviderIDs: Set<String> { get }
   /// Throws `Failure`.

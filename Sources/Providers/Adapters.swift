@@ -6,8 +6,14 @@ protocol Adapter: IdentityProvider {
   static func standard(id: String) -> ProviderSettings
   /// What this provider cannot do without, beyond what all have in common.
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError)
+  /// The subject of an identity that another service kept, from what that calls it; that itself where both are one.
+  static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String
   /// Of settings that passed `check` and whose secrets have been read.
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError)
+}
+
+extension Adapter {
+  static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String { text }
 }
 
 /// Which adapter serves which provider id.

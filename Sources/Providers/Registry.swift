@@ -28,6 +28,7 @@ package struct Registry: Sendable {
   }
 
   private let entries: [String: Entry]
+  private var tenants: [String: TenantSettings] = [:]
 
   package init(_ settings: [ProviderSettings], fetching: any HTTPSFetching) throws(ProviderSettingsError) {
     var providers: [any IdentityProvider] = []
@@ -39,6 +40,7 @@ package struct Registry: Sendable {
       providers.append(try adapter.init(one, fetching: fetching))
     }
     try self.init(providers)
+    tenants = Dictionary(uniqueKeysWithValues: settings.map { ($0.id, $0.tenants) })
   }
 
   /// Providers as they are; the other way in makes them of settings.
@@ -64,6 +66,12 @@ package struct Registry: Sendable {
 
   /// Those that can send a person to their pages, as configured.
   package var flowProviderIDs: Set<String> { Set(entries.filter { $0.value.takes(.authorizationResponse) }.keys) }
+
+  /// The subject that a later sign-in will have, from what an export calls it. The provider need not be configured.
+  package func subject(ofImported text: String, at providerID: String) throws(ProviderRefusal) -> String {
+    guard let adapter = Adapters.type(of: providerID) else { return text }
+    return try adapter.subject(ofImported: text, tenants[providerID] ?? TenantSettings())
+  }
 
   /// The answer where the provider need not be asked; nil where it has to be, which `verify` does.
   package func verifyNow(

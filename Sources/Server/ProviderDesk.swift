@@ -25,6 +25,14 @@ struct ProviderDesk: Identity.Providers {
     }
   }
 
+  func subject(ofImported text: String, at providerID: String) throws -> String {
+    do {
+      return try registry.subject(ofImported: text, at: providerID)
+    } catch {
+      throw Failure(error, field: "providers.subject")
+    }
+  }
+
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> Identity.StartedFlow {
     let request = FlowRequest(
       redirectURI: flow.redirectURI, scopes: flow.scopes, parameters: flow.parameters, loginHint: flow.loginHint,

@@ -148,10 +148,11 @@ private struct ImportPlan: Sendable {
   }
 
   private func identity(_ provider: LinkedProvider) throws -> ImportRow.Identity {
+    let providerID = try Shape.required(
+      provider.providerID, "providers.provider_id", bytesMax: Shape.providerIDBytesMax)
+    let subject = try Shape.required(provider.subject, "providers.subject", bytesMax: Shape.subjectBytesMax)
     let key = IdentityKey(
-      providerID: try Shape.required(
-        provider.providerID, "providers.provider_id", bytesMax: Shape.providerIDBytesMax),
-      subject: try Shape.required(provider.subject, "providers.subject", bytesMax: Shape.subjectBytesMax))
+      providerID: providerID, subject: try environment.providers.subject(ofImported: subject, at: providerID))
     return ImportRow.Identity(
       key: key, email: provider.email.isEmpty ? nil : try Shape.email(provider.email, "providers.email"),
       displayName: try Shape.text(

@@ -203,4 +203,35 @@ struct MicrosoftTests {
     #expect(try refused { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) } == "email_trust")
     #expect(try refused { $0.emailTrust = .asserted(.unverified, authoritativeDomains: []) } == nil)
   }
+
+  @Test func `what Firebase calls a person becomes the subject of a later sign-in`() throws {
+    let ofOne = try bench(tenant: corp, metadata: corp)
+    let ofAllowed = try bench { $0.tenants.allowed = [corp, consumers] }
+    for bench in [ofOne, ofAllowed] {
+      #expect(try imported(object, bench) == "\(corp).\(object)")
+      #expect(try imported("\(other).\(object)", bench) == "\(other).\(object)")
+    }
+    for personal in ["66f33332eca7ea81", "00000000-0000-0000-66f3-3332eca7ea81"] {
+      #expect(try imported(personal, try bench()) == "\(consumers).00000000-0000-0000-66f3-3332eca7ea81")
+      #expect(try imported(personal, ofOne) == "\(consumers).00000000-0000-0000-66f3-3332eca7ea81")
+    }
+    let unset = try Registry([], fetching: ofOne.fetcher)
+    #expect(try unset.subject(ofImported: "66f33332eca7ea81", at: "microsoft.com").hasPrefix(consumers))
+    #expect(try unset.subject(ofImported: object, at: "google.com") == object)
+  }
+
+  @Test func `an object whose directory nobody knows is refused, and so is what is none`() throws {
+    for bench in [try bench(), try bench(tenant: "consumers", metadata: consumers)] {
+      #expect(throws: ProviderRefusal.self) { try imported(object, bench) }
+    }
+    let several = try bench { $0.tenants.allowed = [corp, other] }
+    #expect(throws: ProviderRefusal.self) { try imported(object, several) }
+    for text in ["", "ann@corp.com", object.uppercased(), "66F33332ECA7EA81", "66f33332eca7ea8g", "\(corp).x", "."] {
+      #expect(throws: ProviderRefusal.self) { try imported(text, try bench(tenant: corp, metadata: corp)) }
+    }
+  }
+
+  private func imported(_ text: String, _ bench: FlowBench) throws -> String {
+    try bench.registry.subject(ofImported: text, at: "microsoft.com")
+  }
 }

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from stubs import ROOT
 
-COLUMNS = ("sign in, new", "sign in, again", "link", "reauthenticate", "unlink", "conflict", "completion")
+COLUMNS = ("sign in, new", "sign in, again", "link", "reauthenticate", "unlink", "conflict", "completion",
+           "import")
 REPORT = ROOT / ".build/reports/provider-matrix.txt"
 
 

@@ -20,11 +20,13 @@ from configuration import Settings, callers
 from failures import expect_failure
 from grpc import StatusCode
 from kits import Bring, with_access_token, with_id_token, with_nonce, with_token_and_secret
+from latchkey.v1 import admin_service_pb2 as admin
 from latchkey.v1 import provider_flow_service_pb2 as flows
 from latchkey.v1 import types_pb2 as types
 from matrix import MATRIX
 from processes import Server, Simulator
-from protocols.people import Person, guid
+from protocols.people import Person
+from providers.microsoft import object_id
 
 UNVERIFIABLE = (StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE")
 
@@ -67,20 +69,26 @@ by_title = {"ids": lambda row: row.title}
 
 
 @pytest.fixture(scope="module")
-def web_clients(folder: Path, simulator: Simulator) -> Iterator[dict[str, Client]]:
-    """One server with every provider, and one whose X speaks OAuth 2.0."""
+def servers(folder: Path, simulator: Simulator) -> Iterator[dict[str, Server]]:
+    """One with every provider, and one whose X speaks OAuth 2.0."""
     uris = latchkey_settings.redirect_uris(simulator.base)
     allowed: list[Settings] = [{**each, "redirect_uris": uris} if each["name"] == "web" else each for each in callers()]
     configured = {"usual": latchkey_settings.providers(simulator.base),
                   "x_oauth2": [latchkey_settings.x_oauth2(simulator.base, "simulator")]}
     servers = {name: Server.start(folder, simulator, callers=allowed, providers=settings)
                for name, settings in configured.items()}
-    clients = {name: Client(server, key="web") for name, server in servers.items()}
+    yield servers
+    for server in servers.values():
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def clients(servers: dict[str, Server]) -> Iterator[dict[tuple[str, str], Client]]:
+    """By server and key."""
+    clients = {(name, key): Client(server, key=key) for name, server in servers.items() for key in ("web", "admin")}
     yield clients
     for client in clients.values():
         client.close()
-    for server in servers.values():
-        server.stop()
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,7 @@ class Road:
 
     row: Row
     client: Client
+    administrator: Client
     simulator: Simulator
 
     def bring(self, person: Person, purpose: int = flows.FLOW_PURPOSE_SIGN_IN, id_token: str = "") -> types.Credential:
@@ -105,8 +114,8 @@ class Road:
 
 
 @pytest.fixture
-def road(row: Row, web_clients: dict[str, Client], simulator: Simulator) -> Road:
-    return Road(row, web_clients[row.server], simulator)
+def road(row: Row, clients: dict[tuple[str, str], Client], simulator: Simulator) -> Road:
+    return Road(row, clients[row.server, "web"], clients[row.server, "admin"], simulator)
 
 
 @pytest.fixture
@@ -131,6 +140,17 @@ def test_somebody_new_gets_an_account_and_finds_it_again(road: Road, somebody: P
         changed = replace(somebody, name="Countess Lovelace", email="")
         again = session(road.sign_in(changed))
         assert not again.is_new_account and again.account.account_id == made.account.account_id
+
+
+@pytest.mark.parametrize("row", WORKING, **by_title)
+def test_whom_another_service_knew_by_the_provider_is_known_again(road: Road, somebody: Person) -> None:
+    account = admin.ImportedAccount(account_id=f"of-{somebody.username}", email=somebody.email)
+    account.providers.add(provider_id=road.row.provider_id, subject=exported(road, somebody), email=somebody.email)
+    with MATRIX.cell(road.row.title, "import"):
+        [answer] = road.administrator.import_accounts([[account]])
+        assert answer.imported == 1 and not answer.errors
+        again = session(road.sign_in(somebody))
+        assert not again.is_new_account and again.account.account_id == account.account_id
 
 
 @pytest.mark.parametrize("row", WORKING, **by_title)
@@ -182,7 +202,7 @@ def test_a_token_whose_audience_nobody_can_prove_is_refused_and_says_what_to_do(
         with MATRIX.cell(road.row.title, use, "refused"), expect_failure(*UNVERIFIABLE) as refusal:
             act()
         assert "StartFlow" in refusal.text or "ID token" in refusal.text
-    for use in ("unlink", "completion"):
+    for use in ("unlink", "completion", "import"):
         with MATRIX.cell(road.row.title, use, "none"):
             assert client.get(linked.id_token).providers == linked.account.providers
 
@@ -191,4 +211,11 @@ def subject(road: Road, person: Person) -> str:
     """Microsoft's is the directory and the object in it, everybody else's the subject of the protocol."""
     if road.row.provider_id != "microsoft.com":
         return road.simulator.subject(road.row.provider_id, person)
-    return f"{person.tenant}.{guid('microsoft', person.username)}"
+    return f"{person.tenant}.{object_id(person)}"
+
+
+def exported(road: Road, person: Person) -> str:
+    """What Firebase would call the person; of Microsoft's, what Graph does."""
+    if road.row.provider_id != "microsoft.com":
+        return subject(road, person)
+    return object_id(person).replace("-", "")[16:]

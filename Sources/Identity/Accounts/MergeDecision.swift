@@ -162,7 +162,10 @@ extension MergePlan {
     edit.edited.account.emailProof = from.emailProof
     edit.edited.account.emailProofProviderID = from.emailProofProviderID
     edit.edited.account.emailSource = from.emailSource
-    edit.edited.account.emailLink = edit.edited.account.emailLink || from.emailLink
+    if from.emailLink, !edit.edited.account.emailLink {
+      edit.edited.account.emailLink = true
+      note(moved: WaysIn.emailLink, replacing: false)
+    }
   }
 
   /// A password goes with an address: to the survivor's own one, or to that which has just come over.

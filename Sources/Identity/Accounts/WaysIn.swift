@@ -22,7 +22,8 @@ package struct WaysIn: Hashable, Sendable {
     }
   }
 
-  /// Into an account that nobody can sign in to yet (S12): a link to its own address, where the operator allows links.
+  /// Into an account without a way in, such as one that nobody could sign in to yet (S12): a link to its own address,
+  /// where the operator allows links.
   init(mailedLinkUnder policy: Policy) {
     if policy.emailLinkEnabled { methods = [WaysIn.emailLink] }
   }

@@ -35,6 +35,10 @@ package final class FetchProviders: Reading {
   private func byEmail(_ facts: Facts) -> ProvidersAnswer {
     guard let record = facts.waysIn else { return ProvidersAnswer() }
     var waysIn = WaysIn(record, environment.policy)
+    // An imported account whose person only ever had mailed links, which no export says: a link to it signs in (3.4).
+    if waysIn.isEmpty, record.emailProved, record.providerIDs.isEmpty {
+      waysIn = WaysIn(mailedLinkUnder: environment.policy)
+    }
     // In duplicate mode an address names a password or a mailed link only: who else uses it at a provider is nobody's
     // to know.
     if !environment.policy.oneAccountPerEmail { waysIn = waysIn.only([WaysIn.password, WaysIn.emailLink]) }

@@ -13,13 +13,15 @@ extension AccountEdit {
   }
 
   /// S1: the identity's own profile follows its provider, as far as that says anything: Apple tells the name at the
-  /// first consent only. The account's name and photo are its person's, and only filled where they are empty.
+  /// first consent only, and GitHub the address to who asked for it. The account's name and photo are its person's, and
+  /// only filled where they are empty.
   mutating func refresh(_ assertion: Assertion) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
     var new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
+    if new.email == nil { (new.email, new.tier) = (old.email, old.tier) }
     if edited.account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
     if edited.account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
     guard new != old else { return }

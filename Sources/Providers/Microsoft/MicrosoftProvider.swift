@@ -87,6 +87,28 @@ struct MicrosoftProvider: OIDCAdapter {
     return tenant + "." + object
   }
 
+  /// Firebase keeps what Graph calls a person: the object without its directory, of a personal account as the sixteen
+  /// digits that end it.
+  static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if parts.count == 2, parts.allSatisfy(isID) { return text }
+    let object = text.utf8.count == 16 ? personal + text.prefix(4) + "-" + text.dropFirst(4) : text
+    guard isID(object) else { throw refusal(ofImported: "It is no object's id, in lower case.") }
+    if object.hasPrefix(personal) { return consumerTenant + "." + object }
+    let known = isID(tenants.tenant) ? [tenants.tenant] : tenants.allowed.subtracting([consumerTenant])
+    guard known.count == 1, let tenant = known.first else {
+      throw refusal(
+        ofImported: "Put the id of its directory and a dot before it: microsoft.com is not set to admit a single one.")
+    }
+    return tenant + "." + object
+  }
+
+  private static let personal = "00000000-0000-0000-"
+
+  private static func refusal(ofImported hint: String) -> ProviderRefusal {
+    .invalidParameter(name: "providers.subject", hint: hint)
+  }
+
   static func admits(_ tenants: TenantSettings, _ tenant: String) -> Bool {
     let isOfKind =
       switch tenants.tenant {

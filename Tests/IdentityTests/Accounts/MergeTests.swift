@@ -108,13 +108,13 @@ struct `Merge, what moves` {
     #expect(merged.photoURL == "https://x/b.png" && merged.customClaimsJSON == #"{"role":"user"}"#)
   }
 
-  @Test func `a survivor without address gets the other's proved one with the password that it names`() async throws {
-    let (survivor, other) = try sessions(
-      account(identities: [google(email: nil)]), account(id: "account-z", .proved(bea), password: true), in: world)
+  @Test func `a survivor without address gets the other's proved one with all that it names`() async throws {
+    let theirs = account(id: "account-z", .proved(bea), password: true, emailLink: true)
+    let (survivor, other) = try sessions(account(identities: [google(email: nil)]), theirs, in: world)
     let answer = try await world.merge(survivor, other)
     let merged = try #require(world.store.state("account-y")?.account)
     #expect(merged.email == bea && merged.emailProof == .confirmation && merged.passwordHash == "hash:correct horse")
-    #expect(answer.movedProviderIDs == ["password"])
+    #expect(merged.emailLink && answer.movedProviderIDs == ["emailLink", "password"])
   }
 
   @Test func `an address that nobody proved does not move, nor its password`() async throws {

@@ -43,6 +43,17 @@ struct `FetchProviders, every one` {
     #expect(try await fetch(.pendingToken(handle), world.call()).methods == methods)
   }
 
+  @Test func `3.4 a mailed link is offered where a proved address is all there is`() async throws {
+    for isEnabled in [true, false] {
+      let world = World { $0.emailLinkEnabled = isEnabled }
+      world.store.insert(account(.proved(ada), madeByAdministrator: true))
+      world.store.insert(account(id: "account-z", .unproved("bea@example.com"), madeByAdministrator: true))
+      let answer = try await byEmail(ada, in: world)
+      #expect(answer.registered && answer.methods == (isEnabled ? ["emailLink"] : []))
+      #expect(try await byEmail("bea@example.com", in: world).methods == [])
+    }
+  }
+
   @Test func `an unknown address is not registered and has nothing`() async throws {
     #expect(try await byEmail(ada) == ProvidersAnswer())
   }

@@ -50,6 +50,14 @@ struct `SignIn, an identity or a free address` {
     #expect(grant.account.identities == [identity])
   }
 
+  @Test func `S1 an address that the provider does not say this time stays with the identity`() async throws {
+    let first = google(tier: .verified)
+    world.store.insert(account(.proved("bea@example.com"), identities: [first]))
+    _ = try await world.signIn(google(email: nil, tier: .unverified))
+    let identity = try #require(world.store.state("account-y")?.identities.first)
+    #expect(identity.email == first.email && identity.tier == .verified)
+  }
+
   @Test func `S1 a provider that has nothing new to say changes nothing but the time`() async throws {
     world.store.insert(account(.proved(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
     var later = google()

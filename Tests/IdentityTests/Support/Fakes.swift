@@ -158,6 +158,8 @@ final class FakeProviders: Providers {
   /// The flows whose codes were redeemed, in order.
   var redeemed: [HeldFlow] { redemptions.withLock { $0 } }
 
+  func subject(ofImported text: String, at providerID: String) throws -> String { text }
+
   func refuse(with failure: Failure?) { refusal.withLock { $0 = failure } }
 
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow {

@@ -20,6 +20,12 @@ SCOPES = frozenset({"openid", "email", "profile", "offline_access", "User.Read"}
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
+def object_id(person: Person) -> str:
+    """Of a personal account only the last sixteen digits are its own, by which Graph calls it."""
+    drawn = guid("microsoft", person.username)
+    return f"00000000-0000-0000-{drawn[19:]}" if person.tenant == CONSUMER_TENANT else drawn
+
+
 class Microsoft(OpenIDProvider):
     rules = Rules(scopes=SCOPES, expires_in=3600, refreshes=lambda grant: "offline_access" in grant["scopes"])
 
@@ -70,7 +76,7 @@ class Microsoft(OpenIDProvider):
         return letters(f"{self.name}/{client_id}", person.username, 43, ALPHABET)
 
     def person_claims(self, person: Person, grant: Record) -> Record:
-        said: Record = {"ver": "2.0", "tid": person.tenant, "oid": guid(self.name, person.username)}
+        said: Record = {"ver": "2.0", "tid": person.tenant, "oid": object_id(person)}
         if "profile" in grant["scopes"]:
             said |= {"name": person.display_name, "preferred_username": person.email or person.username}
         if "email" in grant["scopes"] and person.email:
