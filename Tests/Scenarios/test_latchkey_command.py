@@ -6,8 +6,6 @@ import json
 import os
 import pty
 import re
-import resource
-import signal
 import stat
 import subprocess
 import time
@@ -79,21 +77,8 @@ def person(server: Server, tmp_path: Path) -> Person:
     return Person(server, tmp_path)
 
 
-def files_of_at_most_512_bytes() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
-    # The default would kill who writes on.
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-
 def ways(answer: Any) -> set[str]:
     return {each["provider_id"] for each in answer["account"]["providers"]}
-
-
-def test_a_session_that_only_a_part_of_fits_on_the_disk_is_not_kept_and_the_reason_is_told(person: Person) -> None:
-    email = fresh_email()
-    ended = person.run("sign-up", "--email", email, first=files_of_at_most_512_bytes, LATCHKEY_PASSWORD=PASSWORD)
-    assert ended.returncode != DONE and "File too large" in ended.stderr, ended.stderr
-    assert [each.name for each in person.sessions.parent.iterdir() if each.suffix != ".lock"] == []
 
 
 def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import resource
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -40,6 +42,19 @@ def test_output_that_a_full_disk_does_not_take_fails_the_command(person: Person,
                                env=person.environment)
     assert ended.returncode == USAGE
     assert ended.stderr == "standard output: No space left on device\n"
+
+
+def files_of_at_most_512_bytes() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+    # The default would kill who writes on.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def test_a_session_that_only_a_part_of_fits_on_the_disk_is_not_kept_and_the_reason_is_told(person: Person) -> None:
+    email = fresh_email()
+    ended = person.run("sign-up", "--email", email, first=files_of_at_most_512_bytes, LATCHKEY_PASSWORD=PASSWORD)
+    assert ended.returncode != DONE and "File too large" in ended.stderr, ended.stderr
+    assert [each.name for each in person.sessions.parent.iterdir() if each.suffix != ".lock"] == []
 
 
 def test_a_watch_whose_reader_has_gone_ends_in_silence_with_the_next_event(person: Person) -> None:
