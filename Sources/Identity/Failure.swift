@@ -84,6 +84,8 @@ package struct Failure: Error, Hashable, Sendable {
   package var debug: String
   /// What was counted too often, for who counts refusals.
   package var throttle: ThrottleKind?
+  /// Which limit of calls that watch events was met; for the same.
+  package var watchLimit: WatchLimit?
 
   package init(
     _ reason: Reason, field: String? = nil, hint: String = "", metadata: [String: String] = [:],
@@ -96,4 +98,10 @@ package struct Failure: Error, Hashable, Sendable {
     self.retryAfterMillis = retryAfterMillis
     self.debug = debug
   }
+}
+
+/// How many may watch events at once.
+package enum WatchLimit: Hashable, Sendable {
+  case perCaller
+  case inAll
 }

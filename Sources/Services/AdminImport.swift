@@ -162,7 +162,8 @@ private struct ImportPlan: Sendable {
 
   private func factor(_ factor: ImportedPhoneFactor) throws -> ImportRow.PhoneFactor {
     ImportRow.PhoneFactor(
-      id: factor.factorID.isEmpty ? nil : try Shape.accountID(factor.factorID, "phone_factors.factor_id"),
+      id: factor.factorID.isEmpty ? nil : try Shape.required(
+        factor.factorID, "phone_factors.factor_id", bytesMax: Shape.factorIDBytesMax),
       phoneNumber: try Shape.phoneNumber(factor.phoneNumber, "phone_factors.phone_number"),
       displayName: try Shape.text(
         factor.displayName, "phone_factors.display_name", bytesMax: Shape.displayNameBytesMax),

@@ -149,14 +149,19 @@ private final class WatchSeats: Sendable {
   func take(_ caller: CallerName) throws -> Seat {
     try taken.withLock { taken in
       let own = taken[caller, default: 0]
-      guard own < limits.watchersPerCallerMax, taken.values.reduce(0, +) < limits.watchersMax else {
-        throw Failure(
-          .quotaExceeded, hint: "Too many calls watch events; end one of them.", retryAfterMillis: 10_000,
-          debug: "\(own) watchers of \(caller.text)")
-      }
+      guard own < limits.watchersPerCallerMax else { throw WatchSeats.refusal(.perCaller, own, caller) }
+      guard taken.values.reduce(0, +) < limits.watchersMax else { throw WatchSeats.refusal(.inAll, own, caller) }
       taken[caller] = own + 1
     }
     return Seat(self, caller)
+  }
+
+  private static func refusal(_ limit: WatchLimit, _ own: Int, _ caller: CallerName) -> Failure {
+    var failure = Failure(
+      .quotaExceeded, hint: "Too many calls watch events; end one of them.", retryAfterMillis: 10_000,
+      debug: "\(own) watchers of \(caller.text)")
+    failure.watchLimit = limit
+    return failure
   }
 
   private func giveBack(_ caller: CallerName) {

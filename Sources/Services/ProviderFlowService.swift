@@ -27,10 +27,9 @@ package struct ProviderFlowService: Sendable {
 
   private var listProviders: Method {
     .unary("/\(ProviderFlowService.name)/ListProviders", ListProvidersRequest.self, isLookUp: true) { _, _, _, arena in
-      let providers = desk.environment
       let answer = ListProvidersResponse(
-        providerIDs: providers.policy.enabledProviderIDs.sorted(),
-        flowProviderIDs: providers.providers.flowProviderIDs.sorted())
+        providerIDs: desk.environment.policy.enabledProviderIDs.sorted(),
+        flowProviderIDs: desk.environment.providers.flowProviderIDs.sorted())
       return .answer(answer.encode(arena: arena))
     }
   }

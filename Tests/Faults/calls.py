@@ -32,6 +32,8 @@ class Service:
             return [state]
         if record := state.record(call.key):
             return self.repeat(state, record, answer)
+        if held := state.held_by(call.key):
+            return self.repeat_held(state, held, answer)
         return KINDS[call.kind](self, state, call, answer)
 
     def keys(self, call: Call, answer: Answer | None) -> set[str]:
@@ -79,6 +81,41 @@ class Service:
         if session is None:
             return refused(state, answer, *ENDED)
         return self.give_again(state, session, answer, is_new)
+
+    def hold(self, state: Accounts, outcome: str, call: Call, answer: Answer | None,
+             pending: Pending | None = None) -> list[Accounts]:
+        """An answer that puts something aside, and under its key is the same again. `pending` waits under the call's
+        key for its handle to be heard."""
+        if answer is not None and answer.outcome != outcome:
+            return []
+        held = replace(state, held=state.held | {(call.key, outcome, "")}) if call.key in self.repeated else state
+        if answer is None and held == state:
+            return [state]
+        if pending is not None:
+            held = held.put(pending)
+        return [held] if answer is None else self.name(held, call.key, outcome, answer)
+
+    def repeat_held(self, state: Accounts, held: tuple[str, str, str], answer: Answer | None) -> list[Accounts]:
+        key, outcome, handle = held
+        if answer is None:
+            return [state]
+        if answer.outcome != outcome:
+            return []
+        return self.name(state, key, outcome, answer) if not handle else [state] if handle == answer.handle else []
+
+    def name(self, state: Accounts, key: str, outcome: str, answer: Answer) -> list[Accounts]:
+        """The handle is heard for the first time. What it would complete may be gone by now."""
+        if not answer.handle:
+            return [state]
+        waiting = state.pending(key)
+        given = state.give(answer.handle)
+        if given is None:
+            return []
+        if waiting is not None:
+            given = replace(given, pendings=given.pendings - {waiting}).put(replace(waiting, handle=answer.handle))
+        if state.held_by(key):
+            given = replace(given, held=given.held - {(key, outcome, "")} | {(key, outcome, answer.handle)})
+        return [given]
 
     def give_again(self, state: Accounts, session: Session, answer: Answer | None, is_new: bool) -> list[Accounts]:
         """With another token, as the first may be lost; with the same one, once it has been so."""
@@ -131,11 +168,8 @@ class Service:
                 account = account.named(call.asserted, call.provider)
             return self.open(state.put(account), account, call.provider, call, answer)
         if owner := state.owner(call.asserted):
-            if answer is None:
-                return [state]
-            held = Pending(answer.handle, owner.name, call.provider, call.subject, call.asserted)
-            given = answer.outcome == "conflict" and state.give(answer.handle)
-            return [given.put(held)] if given else []
+            held = Pending(call.key, owner.name, call.provider, call.subject, call.asserted)
+            return self.hold(state, "conflict", call, answer, held)
         if call.existing_only:
             return refused(state, answer, "ACCOUNT_NOT_FOUND")
         account = Account(call.key).linked(call)
@@ -191,7 +225,7 @@ class Service:
         if holder := state.holder(call.provider, call.subject):
             if holder.name == account.name:
                 return self.give_again(state, session, answer, False)
-            return [state] if answer is None or answer.outcome == "in_use" else []
+            return self.hold(state, "in_use", call, answer)
         # Only a guest logs in by a link; every other session goes on as what it began as.
         began = call.provider if account.is_anonymous else session.provider
         return self.add(state, state, account, call, began, call, answer)

@@ -132,6 +132,8 @@ class Accounts:
     sessions: frozenset[Session] = frozenset()
     pendings: frozenset[Pending] = frozenset()
     records: frozenset[tuple[str, str, bool]] = frozenset()
+    # Of a change that put something aside: its key, what it was told, and the handle once that was heard.
+    held: frozenset[tuple[str, str, str]] = frozenset()
     # Ids of sessions that ended because their guest became somebody, and the account.
     guests: frozenset[tuple[str, str]] = frozenset()
     # Ids and tokens that were given out, none of which may be given out again.
@@ -159,6 +161,9 @@ class Accounts:
 
     def record(self, key: str) -> tuple[str, str, bool] | None:
         return next((each for each in self.records if key and each[0] == key), None)
+
+    def held_by(self, key: str) -> tuple[str, str, str] | None:
+        return next((each for each in self.held if key and each[0] == key), None)
 
     def put(self, *things: Account | Session | Pending) -> Accounts:
         """Adds each thing, in the place of the one that has its name."""

@@ -5,6 +5,7 @@ The pages are the simulator's, the client is a stock one. `test_provider_matrix.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import latchkey_settings
 import pytest
-from clients import Client, fresh_email, held, password, provider, provider_ids, session
+from clients import Client, conflict, fresh_email, held, password, provider, provider_ids, session
 from configuration import callers
 from failures import expect_failure
 from grpc import StatusCode
@@ -132,6 +133,19 @@ def test_a_caller_without_redirect_uris_starts_no_flow(open_server: Server) -> N
     with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED", "CALLER_NOT_ALLOWED"):
         admin.start_flow("github.com", BACK)
     admin.close()
+
+
+def test_a_redirect_whose_conflict_was_not_heard_of_is_answered_again_under_its_key(
+        web: Client, simulator: Simulator, ada: Person) -> None:
+    web.create(ada.email)
+    started, key = web.start_flow("github.com", BACK), secrets.token_urlsafe(24)
+    back = response(started, simulator.walk(started.authorization_url, ada))
+    one, two = (conflict(web.sign_in(back, idempotency_key=key)) for _ in range(2))
+    assert one.pending_token == two.pending_token
+    with expect_failure(*USED):
+        web.sign_in(back)
+    linked = session(web.sign_in(password(ada.email), pending_token=two.pending_token))
+    assert provider_ids(linked.account) == {"password", "github.com"}
 
 
 def test_what_cannot_be_a_flow_is_refused_by_its_field(web: Client) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from clients import Client, anonymous, assertion, fresh_email, password, provider_ids, session
+from clients import Client, anonymous, assertion, conflict, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
@@ -57,6 +57,18 @@ def test_a_repeated_link_answers_the_session_that_the_first_opened(web: Client, 
     one, two = (session(web.link(made.id_token, company, idempotency_key=key)) for _ in range(2))
     assert two.session_id == one.session_id
     assert provider_ids(two.account) == {"password", "oidc.corp"}
+
+
+def test_a_repeated_conflict_gets_the_handle_of_the_first(web: Client, simulator: Simulator) -> None:
+    owner, key = web.create(fresh_email()), fresh_key()
+    company = assertion(simulator, "oidc.corp", email=owner.account.email)
+    one, two = (conflict(web.sign_in(company, idempotency_key=key)) for _ in range(2))
+    # What the provider says is not repeated, as with a session.
+    for field in ("provider_credential", "additional_user_info"):
+        one.ClearField(field)
+    assert two == one and one.pending_token
+    linked = session(web.sign_in(password(owner.account.email), pending_token=two.pending_token))
+    assert provider_ids(linked.account) == {"password", "oidc.corp"}
 
 
 def test_a_repeated_unlink_is_answered_although_the_session_that_asked_has_ended(

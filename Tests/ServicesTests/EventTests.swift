@@ -72,15 +72,19 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try await look(stream, at: 0) != nil)
   }
 
-  @Test func `only so many watch at once, and a place is free once its call is forgotten`() throws {
+  @Test(arguments: [(1, 16, WatchLimit.inAll), (16, 1, .perCaller)])
+  func `only so many watch at once, and a place is free once its call is forgotten`(
+    inAll: Int, perCaller: Int, limit: WatchLimit
+  ) throws {
     var limits = WatchLimits()
-    limits.watchersPerCallerMax = 1
+    (limits.watchersMax, limits.watchersPerCallerMax) = (inAll, perCaller)
     let method = try watch(Facts(), limits: limits)
     let request = message(WatchEventsRequest())
     var first: (any StreamHandler)? = try stream(method)
     _ = try first?.received(request, arena: roomyArena())
     let second = try stream(method)
-    #expect(throws: Failure.self) { try second.received(request, arena: roomyArena()) }
+    let failure = #expect(throws: Failure.self) { try second.received(request, arena: roomyArena()) }
+    #expect(failure?.reason == .quotaExceeded && failure?.watchLimit == limit)
     first = nil
     _ = try second.received(request, arena: roomyArena())
   }

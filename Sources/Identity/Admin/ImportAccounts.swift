@@ -107,7 +107,7 @@ package struct ImportAccounts: Sendable {
     let ids = environment.ids
     let decision = ImportDecision(
       row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax, newID: ids.account(),
-      newFactorID: { ids.attempt() })
+      newFactorID: { ids.factor() })
     return decision.decide(try await owners(of: row))
   }
 

@@ -46,6 +46,12 @@ package struct FinishSecondFactor: Sendable {
   private func repeated(
     _ record: IdempotencyRecord, _ call: CallFacts
   ) async throws -> FinishSecondFactorAnswer {
+    switch try environment.heldAnswer(of: record) {
+    case .accountExists(let exists): return .accountExists(exists)
+    case .credentialInUse(let inUse): return .credentialInUse(inUse)
+    case .secondFactorRequired: throw PendingTable.mismatch("the record is of a call that wants a factor")
+    case nil: break
+    }
     var grant = try await environment.repeatSession(of: record, call: call)
     let outcome = SignInOutcome(record.outcome)
     grant.isNewAccount = outcome.isNewAccount

@@ -83,7 +83,13 @@ package struct Link: Sendable {
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {
-    .session(
+    switch try environment.heldAnswer(of: record) {
+    case .credentialInUse(let inUse): return .credentialInUse(inUse)
+    case .secondFactorRequired(let required): return .secondFactorRequired(required)
+    case .accountExists: throw PendingTable.mismatch("the record is of a sign-in")
+    case nil: break
+    }
+    return .session(
       try await environment.repeatSession(of: record, call: call),
       alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }

@@ -131,6 +131,7 @@ extension Link {
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now)
     writes.append(.insertPending(pending.record, limits: environment.policy.pendingLimits))
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
+    writes += environment.remember(.credentialInUse(inUse), accountID: ownerID, call, now)
     return .commit(Change(writes), .answer(.credentialInUse(inUse)))
   }
 
@@ -158,8 +159,9 @@ extension Link {
     held.sessionID = caller.session.id
     let (write, required) = environment.holdForSecondFactor(
       held, caller.state, userInfo: verified.userInfo, tokens: verified.tokens, call: call, now: now)
+    let remembered = environment.remember(.secondFactorRequired(required), accountID: account.id, call, now)
     return .commit(
-      Change([.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now) + [write]),
+      Change([.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now) + [write] + remembered),
       .answer(.secondFactorRequired(required)))
   }
 

@@ -18,13 +18,18 @@ extension CallFacts {
   package func remember(
     _ outcome: String, accountID: String, sessionID: String?, policy: Policy, now: Timestamp
   ) -> [Write] {
+    let end = now.adding(millis: policy.idempotencyLifetimeMillis)
+    return remember(outcome, accountID: accountID, sessionID: sessionID, until: end, now: now)
+  }
+
+  func remember(
+    _ outcome: String, accountID: String, sessionID: String?, until end: Timestamp, now: Timestamp
+  ) -> [Write] {
     guard let idempotency else { return [] }
-    return [
-      .insertIdempotency(
-        IdempotencyRecord(
-          key: idempotency.key, request: idempotency.request, outcome: outcome, accountID: accountID,
-          sessionID: sessionID, createdAt: now, expiresAt: now.adding(millis: policy.idempotencyLifetimeMillis)))
-    ]
+    let record = IdempotencyRecord(
+      key: idempotency.key, request: idempotency.request, outcome: outcome, accountID: accountID,
+      sessionID: sessionID, createdAt: now, expiresAt: end)
+    return [.insertIdempotency(record)]
   }
 }
 

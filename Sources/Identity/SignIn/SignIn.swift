@@ -36,8 +36,15 @@ package struct SignIn: Sendable {
     }
   }
 
-  /// The outcome of an earlier call under the same key, with fresh tokens of the session that it opened.
+  /// The outcome of an earlier call under the same key: what it put aside, or fresh tokens of the session that it
+  /// opened.
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> SignInAnswer {
+    switch try environment.heldAnswer(of: record) {
+    case .accountExists(let exists): return .accountExists(exists)
+    case .secondFactorRequired(let required): return .secondFactorRequired(required)
+    case .credentialInUse: throw PendingTable.mismatch("the record is of a link")
+    case nil: break
+    }
     var grant = try await environment.repeatSession(of: record, call: call)
     let outcome = SignInOutcome(record.outcome)
     grant.isNewAccount = outcome.isNewAccount

@@ -190,6 +190,7 @@ extension SignIn {
       canClaimAddress: conflict.canClaimAddress)
     var writes: [Write] = [.insertPending(pending.record, limits: environment.policy.pendingLimits)]
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
+    writes += environment.remember(.accountExists(exists), accountID: conflict.owner.account.id, attempt.call, now)
     return .commit(Change(writes), .answer(.accountExists(exists)))
   }
 
@@ -204,6 +205,8 @@ extension SignIn {
       held, state, userInfo: attempt.userInfo, tokens: attempt.tokens, call: attempt.call, now: now)
     // What the code proved is held by the new row from now on.
     let settled = (attempt.code?.spend(now: now) ?? []) + settled(attempt, isNewAccount: false, now)
-    return .commit(Change(settled + [write]), .answer(.secondFactorRequired(required)))
+    let remembered = environment.remember(
+      .secondFactorRequired(required), accountID: state.account.id, attempt.call, now)
+    return .commit(Change(settled + [write] + remembered), .answer(.secondFactorRequired(required)))
   }
 }

@@ -103,7 +103,8 @@ final class KeyCache: Sendable {
       state.withLock { state in
         state.keys = fetched.keys
         state.metadata = fetched.metadata
-        // Counted from the question, so that a slow answer never lengthens a life.
+        // Counted from the question, so that a slow answer never lengthens a life. Also one that was forgotten since.
+        state.askedAt = askedAt
         state.goodUntil = askedAt.adding(millis: Int64(seconds) * 1000)
         state.failure = nil
         state.flight = nil

@@ -21,6 +21,8 @@ enum Refused: String, CaseIterable {
   case pendingPerCaller = "pending_per_caller"
   case pendingInAll = "pending_in_all"
   case deliveryQueue = "delivery_queue"
+  case watchersPerCaller = "watchers_per_caller"
+  case watchersInAll = "watchers_in_all"
   case idempotencyKeyReused = "idempotency_key_reused"
 
   case metricsConnections = "metrics_connections"

@@ -113,6 +113,7 @@ final class ServerMetrics: Sendable {
     case let failure as Failure:
       failures.count(failure.reason.rawValue)
       if let kind = failure.throttle { refusals.count(kind.rawValue) }
+      if let limit = failure.watchLimit { refused(limit == .perCaller ? .watchersPerCaller : .watchersInAll) }
       switch failure.reason {
       case .callerNotAllowed: refused(.callerRights)
       case .idempotencyKeyReused: refused(.idempotencyKeyReused)

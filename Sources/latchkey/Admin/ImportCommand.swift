@@ -42,7 +42,7 @@ struct ImportCommand: DeskCommand {
     let options = ImportOptions(dryRun: dryRun, hash: try hash.wire())
     let source = try ExportFile(file, rowsMax: Int(batch))
     let tally = ImportTally(isDryRun: dryRun)
-    let beganMillis = wallMillis()
+    let beganMillis = monotonicMillis()
     var sent = ImportBatch()
     try desk.calls("AdminService/ImportAccounts", answering: ImportAccountsResponse.self) { answer in
       if let answer {
@@ -55,7 +55,7 @@ struct ImportCommand: DeskCommand {
     }
     if !common.json { showProgress(nil) }
     try keepErrors(tally)
-    let report = tally.report(tookMillis: max(1, wallMillis() - beganMillis), listsErrors: errors == nil)
+    let report = tally.report(tookMillis: max(1, monotonicMillis() - beganMillis), listsErrors: errors == nil)
     guard tally.errors.isEmpty else { throw Ending(code: .refused, report: report) }
     return report
   }

@@ -55,13 +55,13 @@ struct MoveCommand: ParsableCommand {
         throw Ending.usage("--to-password-file", "\(toPasswordFile) cannot be read: \(error.reason)")
       }
     }
-    let beganMillis = wallMillis()
+    let beganMillis = monotonicMillis()
     let progress = MoveProgress(isShown: !json)
     defer { progress.end() }
     do throws(MoveError) {
       let move = try Move(from: from, to: to, passwordFile: toPasswordFile ?? "") { progress.show($0) }
       let moved = try move.run()
-      return report(moved, tookMillis: wallMillis() - beganMillis)
+      return report(moved, tookMillis: monotonicMillis() - beganMillis)
     } catch {
       throw ending(error)
     }

@@ -105,6 +105,17 @@ struct `Finishing with a second factor` {
     }
   }
 
+  @Test func `a repeat of a call that waits for a factor waits for the same one`() async throws {
+    world.insertPerson([.totp, .phone])
+    let first = try await world.signIn(rightPassword, world.call(key: "k")).required
+    let again = try await world.signIn(rightPassword, world.call(key: "k")).required
+    #expect(again.handle == first.handle && again.expiresAt == first.expiresAt)
+    #expect(again.factors.map(\.id) == first.factors.map(\.id) && again.factors.allSatisfy(\.sealedSecret.isEmpty))
+    #expect(again.factors.map(\.phoneNumber) == first.factors.map(\.phoneNumber))
+    #expect(world.store.contents.pendings.count == 1)
+    _ = try await world.finish(again).grant
+  }
+
   @Test func `many wrong codes in a row block the account's codes, whatever row they are for`() async throws {
     world.insertPerson()
     for _ in 0..<6 {

@@ -101,6 +101,16 @@ struct `Link, the rows` {
     #expect(world.store.contents.sessions == before.sessions)
   }
 
+  @Test func `L2 under a key a repeat gets the handle of the first`() async throws {
+    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    var first = try await world.link(google(email: other), session, world.call(key: "k")).inUse
+    first.tokens = nil
+    #expect(try await world.link(google(email: other), session, world.call(key: "k")).inUse == first)
+    #expect(world.store.contents.pendings.count == 1)
+  }
+
   @Test func `L3 another subject of a provider that is linked is refused`() async throws {
     world.store.insert(account(.proved(ada), identities: [google("g-1")]))
     let session = try world.session(of: "account-y")

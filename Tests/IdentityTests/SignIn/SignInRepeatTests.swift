@@ -85,6 +85,49 @@ struct `SignIn, repeated or broken off` {
     #expect(!text.contains(grant.refreshToken) && !text.contains(grant.idToken))
   }
 
+  @Test func `a repeat of a conflict gets the handle of the first, which completes`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let credential = Credential.providerToken(
+      world.providers.token(corp(tier: .verified), singleUseUntil: world.now.adding(millis: 600_000)))
+    var first = try await world.signIn(credential, world.call(key: "k")).exists
+    let again = try await world.signIn(credential, world.call(key: "k")).exists
+    // What the provider says of the person the row has, and its tokens nothing.
+    (first.userInfo, first.tokens) = (nil, nil)
+    #expect(again == first && world.store.contents.pendings.count == 1)
+    let grant = try await world.signIn(
+      .password(email: ada, password: "correct horse"), pendingToken: again.handle).grant
+    #expect(grant.account.identities.count == 1)
+    #expect(try await world.signIn(credential, world.call(key: "k")).exists == first, "whatever became of it")
+    await refused(.idempotencyKeyReused) { try await world.signIn(credential, world.call(key: "k", request: "2")) }
+  }
+
+  @Test func `a conflict is remembered for as long as it is held, and its handle in no table in clear`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let first = try await world.signIn(corp(tier: .verified), world.call(key: "k")).exists
+    let record = try #require(world.store.contents.idempotency.values.first)
+    #expect(record.expiresAt == first.expiresAt && record.sessionID == nil)
+    #expect(!record.outcome.contains(first.handle) && !record.outcome.contains(ada))
+    world.clock.advance(millis: world.policy.pendingLifetimeMillis)
+    #expect(try await world.signIn(corp(tier: .verified), world.call(key: "k")).exists.handle != first.handle)
+    world.store.edit { $0.idempotency[record.key]?.outcome = "held AAAA" }
+    await refused(.pendingCredentialMismatch) {
+      try await world.signIn(corp(tier: .verified), world.call(key: "k"))
+    }
+  }
+
+  @Test func `conflicts under one key at once hold one credential`() async throws {
+    world.store.insert(account(.proved(ada), password: true))
+    let handles = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<20 {
+        group.addTask { [world] in
+          try await world.signIn(corp(tier: .verified), world.call(key: "k")).exists.handle
+        }
+      }
+      return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+    }
+    #expect(handles.count == 1 && world.store.contents.pendings.count == 1)
+  }
+
   @Test func `a refused call leaves no record, so that the same key may succeed later`() async throws {
     await refused(.accountNotFound) { try await world.signIn(google(), existingOnly: true, world.call(key: "k")) }
     #expect(try await world.signIn(google(), world.call(key: "k")).grant.isNewAccount)

@@ -99,6 +99,19 @@ private struct Scripted: HTTPSFetching {
     ])
 }
 
+@Test func `a call that would watch events past a limit is counted by that`() {
+  let metrics = ServerMetrics(MetricsRegistry())
+  for limit in [WatchLimit.perCaller, .inAll, .inAll] {
+    var failure = Failure(.quotaExceeded)
+    failure.watchLimit = limit
+    metrics.failed(failure, .resourceExhausted)
+  }
+  #expect(
+    counted(metrics, "latchkey_refusals_total").map { $0.dropFirst("latchkey_refusals_total".count) } == [
+      "{limit=\"watchers_in_all\"} 2", "{limit=\"watchers_per_caller\"} 1",
+    ])
+}
+
 @Test func `what the store tells is counted`() {
   let metrics = ServerMetrics(MetricsRegistry())
   metrics.committed(changes: 3, took: .milliseconds(250))
