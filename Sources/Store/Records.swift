@@ -270,7 +270,7 @@ package struct PendingRecord: Hashable, Sendable {
   }
 }
 
-/// What a call under an idempotency key did. No token, and no digest that could be guessed at.
+/// What a call under an idempotency key did. No token but under a seal, and no digest that could be guessed at.
 package struct IdempotencyRecord: Hashable, Sendable {
   /// HMAC of caller, method and key.
   package var key: Digest

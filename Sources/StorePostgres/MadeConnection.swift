@@ -11,6 +11,8 @@ import Store
     let text: String
     /// The server's; empty where the connection was refused, or broke.
     var state = ""
+    /// Nobody answered in time, on a connection that stands.
+    var isSilent = false
 
     /// What libpq has no state for: it says only in words why there is no connection. Whatever is not among them, such
     /// as the words of a server in another language, may pass.
@@ -201,7 +203,9 @@ import Store
       let events = unsent == 0 ? POLLIN : POLLIN | POLLOUT
       var socket = pollfd(fd: unsafe PQsocket(handle), events: Int16(events), revents: 0)
       let millis = deadline - monotonicMillis()
-      guard millis > 0 else { throw Refusal(text: "the server took the connection and did not answer") }
+      guard millis > 0 else {
+        throw Refusal(text: "the server took the connection and did not answer", isSilent: true)
+      }
       // Interrupted or over: asked again, or at its end.
       _ = unsafe poll(&socket, 1, Int32(clamping: millis))
       guard unsafe PQconsumeInput(handle) == 1 else { throw fault }

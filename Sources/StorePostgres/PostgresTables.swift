@@ -49,7 +49,7 @@ package final class PostgresTables {
       filled = try PostgresTables.begin(made, options)
     } catch {
       defer { made.abandon() }
-      throw TablesError(error.text, isUnreachable: made.isLost)
+      throw TablesError(error.text, isUnreachable: made.isLost || error.isSilent)
     }
     connection = made
     guard filled.isEmpty else {

@@ -225,7 +225,8 @@ struct MicrosoftTests {
       #expect(throws: ProviderRefusal.self) { try imported(object, bench) }
     }
     let several = try bench { $0.tenants.allowed = [corp, other] }
-    #expect(throws: ProviderRefusal.self) { try imported(object, several) }
+    let notAdmitted = try bench(tenant: corp, metadata: corp) { $0.tenants.allowed = [other] }
+    for bench in [several, notAdmitted] { #expect(throws: ProviderRefusal.self) { try imported(object, bench) } }
     for text in ["", "ann@corp.com", object.uppercased(), "66F33332ECA7EA81", "66f33332eca7ea8g", "\(corp).x", "."] {
       #expect(throws: ProviderRefusal.self) { try imported(text, try bench(tenant: corp, metadata: corp)) }
     }

@@ -8,7 +8,7 @@ package struct Link: Sendable {
 
   package func callAsFunction(_ request: LinkRequest, _ call: CallFacts) async throws -> LinkAnswer {
     try call.requireBinding(environment.policy)
-    if let record = try await environment.recorded(call) { return try await repeated(record, call) }
+    if let record = try await recorded(request.credential, call) { return try await repeated(record, call) }
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
@@ -80,6 +80,11 @@ package struct Link: Sendable {
   private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
     guard case .password = credential else { return nil }
     return environment.throttle(.signUps, call: call)
+  }
+
+  private func recorded(_ credential: Credential, _ call: CallFacts) async throws -> IdempotencyRecord? {
+    guard case .phoneCode(let verificationID, _) = credential else { return try await environment.recorded(call) }
+    return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {

@@ -26,7 +26,7 @@ extension Environment {
   /// The write that remembers the answer, where the call has a key.
   func remember(_ answer: HeldAnswer, accountID: String, _ call: CallFacts, _ now: Timestamp) -> [Write] {
     guard let idempotency = call.idempotency else { return [] }
-    let sealed = cryptography.seal(answer.packed, context: HeldAnswer.context(idempotency.key))
+    let sealed = cryptography.seal(answer.packed, context: HeldAnswer.context(idempotency.key, idempotency.request))
     return call.remember(
       HeldAnswer.outcomePrefix + Base64URL.encode(sealed), accountID: accountID, sessionID: nil,
       until: answer.expiresAt, now: now)
@@ -37,7 +37,7 @@ extension Environment {
     guard record.outcome.hasPrefix(HeldAnswer.outcomePrefix) else { return nil }
     let text = record.outcome.dropFirst(HeldAnswer.outcomePrefix.count)
     guard let sealed = Base64URL.decode(String(text)),
-      let packed = cryptography.open(sealed, context: HeldAnswer.context(record.key)),
+      let packed = cryptography.open(sealed, context: HeldAnswer.context(record.key, record.request)),
       let answer = HeldAnswer(packed: packed)
     else { throw PendingTable.mismatch("the record was changed after it was sealed") }
     return answer
@@ -51,10 +51,11 @@ extension HeldAnswer {
   private static let credentialInUseTag: UInt8 = 2
   private static let secondFactorTag: UInt8 = 3
 
-  fileprivate static func context(_ key: Digest) -> [UInt8] {
+  fileprivate static func context(_ key: Digest, _ request: Digest) -> [UInt8] {
     var packer = Packer()
     packer.append("held answer")
     packer.append(key.bytes)
+    packer.append(request.bytes)
     return packer.bytes
   }
 

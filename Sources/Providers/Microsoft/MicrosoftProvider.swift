@@ -95,7 +95,8 @@ struct MicrosoftProvider: OIDCAdapter {
     let object = text.utf8.count == 16 ? personal + text.prefix(4) + "-" + text.dropFirst(4) : text
     guard isID(object) else { throw refusal(ofImported: "It is no object's id, in lower case.") }
     if object.hasPrefix(personal) { return consumerTenant + "." + object }
-    let known = isID(tenants.tenant) ? [tenants.tenant] : tenants.allowed.subtracting([consumerTenant])
+    let named = isID(tenants.tenant) ? [tenants.tenant] : tenants.allowed.subtracting([consumerTenant])
+    let known = named.filter { admits(tenants, $0) }
     guard known.count == 1, let tenant = known.first else {
       throw refusal(
         ofImported: "Put the id of its directory and a dot before it: microsoft.com is not set to admit a single one.")

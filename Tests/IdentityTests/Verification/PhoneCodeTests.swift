@@ -56,6 +56,19 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(code, world.call(key: "k")) }
   }
 
+  @Test func `check 106: digits that are tried out under the key of a link are counted like wrong ones`() async throws {
+    world.store.insert(account(id: "owner", phone: "+441632960961"))
+    world.store.insert(account(.proved(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let code = try await world.phoneCode(for: .link, in: session)
+    _ = try await world.link(code, session, world.call(key: "k"))
+    for number in 1...30 {
+      let call = world.call(key: "k", request: "\(number)")
+      await refused(.idempotencyKeyReused) { try await world.link(code.mistyped, session, call) }
+    }
+    await refused(.tooManyAttempts) { try await world.link(code, session, world.call(key: "k")) }
+  }
+
   @Test func `check 106: asking again ends the former code`() async throws {
     let former = try await world.phoneCode()
     let latter = try await world.phoneCode()

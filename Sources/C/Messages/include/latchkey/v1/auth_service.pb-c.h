@@ -52,7 +52,8 @@ struct  Latchkey__V1__SignInRequest
    * Same key, same caller, within 24 hours: the same answer, and nothing done twice. The request is to be repeated as
    * it was, tokens and all; `client` alone may differ, since whoever repeats a call may have moved. Another request
    * under the key is IDEMPOTENCY_KEY_REUSED. So it is in every message that has one. An answer that puts something
-   * aside (a conflict, a second factor that is wanted) is the same, handle and all, for as long as that is held.
+   * aside (a conflict, a second factor that is wanted) is the same until its handle's time is over: once that was used
+   * or refused, another key is to be taken. What the provider says of the person, and its tokens, are in no repeat.
    */
   char *idempotency_key;
   Latchkey__V1__ClientContext *client;
