@@ -90,6 +90,14 @@ import Store
     guard level == 2 else { throw Failure(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
   }
 
+  /// Writes the frames of a commit together. Pages then stay in memory until their commit, however many they are, so
+  /// not before steps of the schema, which may touch all there are.
+  func gatherLog() throws(Failure) {
+    try execute("PRAGMA cache_spill = OFF")
+    let code = unsafe csqlite_gather_log(handle)
+    guard code == SQLITE_OK else { throw Failure(code: code, text: "the log cannot be written in large pieces") }
+  }
+
   private func size(cacheKiB: Int, mappedBytes: Int64) throws(Failure) {
     try execute("PRAGMA cache_size = -\(cacheKiB)")
     try execute("PRAGMA mmap_size = \(mappedBytes)")

@@ -9,7 +9,9 @@ package struct Options: Sendable {
   package var writerBusyMillis: Int32 = 5000
   /// The same for readers: a reactor must not stand still.
   package var readerBusyMillis: Int32 = 100
-  package var writerCacheKiB = 64 * 1024
+  /// SQLite walks through all of the cache at a commit after which pages have changed places (it numbers one past 1 GiB
+  /// for a moment), and what is not in it is read through the mapping: a large one costs more than it saves.
+  package var writerCacheKiB = 4 * 1024
   /// A commit empties a reader's cache; between two it holds what all look-ups share, the inner pages of the indexes of
   /// ten million accounts.
   package var readerCacheKiB = 32 * 1024
