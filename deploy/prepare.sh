@@ -58,9 +58,13 @@ start_postgres() {
   "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=200 \
     >> "$folder/postgres.log" 2>&1 &
   postgres_pid=$!
-  local try
-  for try in {1..100}; do
-    "$programs/pg_isready" -q -h "$folder" -U postgres && break
+  local until=$((SECONDS + 60))
+  while ! "$programs/pg_isready" -q -h "$folder" -U postgres; do
+    if (( SECONDS >= until )) || ! kill -0 "$postgres_pid"; then
+      echo "PostgreSQL does not start:" >&2
+      tail -n 20 "$folder/postgres.log" >&2
+      exit 1
+    fi
     sleep 0.1
   done
   export LATCHKEY_POSTGRES="host=$folder user=postgres dbname=postgres"

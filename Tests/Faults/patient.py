@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -20,6 +21,8 @@ MEANT = re.compile(r"(?:Crypto|Text)/\w+\.swift:\d+: Precondition failed: "
 TRAP_SAYS = re.compile("Fatal error|Precondition failed")
 # A fault, and a configuration that cannot be used.
 ORDERLY_ENDS = (1, 78)
+# A day of a person who comes when the trouble is over.
+RECOVERY_SECONDS_MOST = 1.0
 # libcrypto keeps the buffers of its error queues, sixteen for each thread, when it clears them.
 KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64}
 
@@ -61,6 +64,15 @@ class Patient:
     def live_undisturbed(self) -> None:
         with Caller(self.server) as caller:
             self.day.live(caller)
+
+    def expect_served(self) -> None:
+        """At once, or a moment later: what was busy may have been the machine."""
+        assert self.seconds_of_a_day() < RECOVERY_SECONDS_MOST or self.seconds_of_a_day() < RECOVERY_SECONDS_MOST
+
+    def seconds_of_a_day(self) -> float:
+        began = time.monotonic()
+        self.live_undisturbed()
+        return time.monotonic() - began
 
     def check(self, number: int) -> None:
         """Whatever failed is over: the same day is possible, what was acknowledged is so, nothing was kept."""

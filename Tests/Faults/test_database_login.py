@@ -23,6 +23,7 @@ from ports import free_port
 from postgres import OWNER, Database
 from processes import LATCHKEYD, Server, Simulator, write
 from replicas import CONNECTIONS
+from waiting import until
 
 EXIT_CONFIGURATION = 78
 # Whoever may log in to the database of the servers does so over TLS or without, but never without the password.
@@ -111,13 +112,16 @@ def guarded(database: Database, tmp_path: Path) -> Guarded:
     return Guarded.made(database, tmp_path)
 
 
+def expect_all_connections(guarded: Guarded) -> None:
+    """Those of the one reactor, and as many for the rest."""
+    until(lambda: len(guarded.tls_versions()) == 2 * CONNECTIONS, 30)
+
+
 @pytest.fixture
 def running(guarded: Guarded, folder: Path, simulator: Simulator) -> Iterator[Server]:
     server = guarded.server(folder, simulator)
     server.launch()
-    # Those of its reactor, and as many for the rest.
-    while len(guarded.tls_versions()) < 2 * CONNECTIONS:
-        time.sleep(0.05)
+    expect_all_connections(guarded)
     yield server
     server.stop()
 
@@ -189,6 +193,7 @@ def test_a_changed_password_is_taken_over_with_the_next_connection(guarded: Guar
     guarded.keep_password()
     guarded.database.terminate_backends()
     create(running, seconds=5)
+    expect_all_connections(guarded)
 
     guarded.password = "and one more " + former
     guarded.set_password()

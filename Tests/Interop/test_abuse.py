@@ -63,7 +63,7 @@ def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
     with Connection(start_server(request_millis=200).port) as connection:
         began = time.monotonic()
         assert connection.call(request(WATCH, ("grpc-timeout", "900m"))).status == DEADLINE_EXCEEDED
-        assert 0.85 < time.monotonic() - began < 1.5
+        assert 0.85 < time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])

@@ -132,12 +132,12 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
             assert one.recv(1) == b"", "taken and closed"
         before = processor_seconds(server.process.pid)
         assert [inside.call().status for _ in range(50)] == [OK] * 50
-        time.sleep(0.5)
-        assert processor_seconds(server.process.pid) - before < 0.4, "nor does the queue keep the server busy"
+        time.sleep(1)
+        assert processor_seconds(server.process.pid) - before < 0.8, "nor does the queue keep the server busy"
         for one in outside:
             one.close()
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
-        time.sleep(0.2)
+        time.sleep(1)
         with Connection(server.port) as after:
             assert after.call().status == OK
 
@@ -147,7 +147,7 @@ def test_renegotiation_is_asked_for_in_vain_up_to_a_limit_and_once_more_ends_the
         hostile: Server, count: int, ends: bool) -> None:
     asker = Asker(hostile.port)
     asker.socket.sendall(asker.ask(count))
-    assert closed_after(asker.socket, 0.5) == ends
+    assert closed_after(asker.socket, 5 if ends else 0.5) == ends
     asker.socket.close()
 
 

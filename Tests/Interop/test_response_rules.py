@@ -110,7 +110,7 @@ def test_A7_a_stream_past_its_deadline_ends_with_deadline_exceeded(connection: C
     began = time.monotonic()
     reply = connection.call(request(WATCH, ("grpc-timeout", "300m")))
     assert reply.status == DEADLINE_EXCEEDED and reply.reset is None
-    assert 0.25 < time.monotonic() - began < 1
+    assert 0.25 < time.monotonic() - began < 3
 
 
 def test_A7_a_call_past_its_deadline_before_its_message_came_is_ended_and_reset(connection: Connection) -> None:

@@ -51,17 +51,17 @@ def test_a_link_that_fails_because_another_account_owns_it_ends_in_a_merge(
 
 def test_check_30_a_merge_needs_fresh_proof_of_both_and_ends_every_session_of_the_loser(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    client = connect(serve(policy={"merge_recent_login_seconds": 2}))
+    client = connect(serve(policy={"merge_recent_login_seconds": 4}))
     email = fresh_email()
     company = assertion(simulator, "oidc.corp")
     old_survivor, old_other = client.create(email), session(client.sign_in(company))
-    time.sleep(2.1)
+    time.sleep(4.1)
     survivor, other = session(client.sign_in(password(email))), session(client.sign_in(company))
     for pair, field, methods in (((old_survivor, other), "survivor_id_token", "password"),
                                  ((survivor, old_other), "other_id_token", "oidc.corp")):
         with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN") as refused:
             client.merge(*pair)
-        assert refused.metadata == {"field": field, "max_age_seconds": "2", "methods": methods}
+        assert refused.metadata == {"field": field, "max_age_seconds": "4", "methods": methods}
     for forged in (types.Session(id_token="x.y.z"), types.Session(id_token=survivor.refresh_token)):
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN") as refused:
             client.merge(survivor, forged)

@@ -123,16 +123,16 @@ def test_a_success_begins_the_count_of_failures_anew(
 
 def test_a_block_ends_and_the_next_one_is_longer(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    client = connect(serve(throttles={"password_failures_max": 3, "failures_again_max": 1, "block_seconds": 1}))
+    client = connect(serve(throttles={"password_failures_max": 3, "failures_again_max": 1, "block_seconds": 3}))
     email = fresh_email()
     client.create(email)
     for _ in range(3):
         fail(client, email)
-    assert (blocked(client, email).retry_seconds or 0) <= 1
-    time.sleep(1.1)
+    assert (blocked(client, email).retry_seconds or 0) <= 3
+    time.sleep(3.1)
     fail(client, email)
-    assert 1 < (blocked(client, email).retry_seconds or 0) <= 2
-    time.sleep(2.1)
+    assert 3 < (blocked(client, email).retry_seconds or 0) <= 6
+    time.sleep(6.1)
     session(client.sign_in(password(email)))
 
 
