@@ -63,7 +63,8 @@ struct Merge: DeskCommand {
   static let configuration = CommandConfiguration(
     abstract: "Move what another account of yours has into this one, and close the other.",
     discussion: """
-      The other account is signed in under another profile; both sign-ins have to be a few minutes old at most:
+      The calling service needs the right to merge (merge: true in its configuration). The other account is signed in \
+      under another profile; both sign-ins have to be a few minutes old at most:
 
         latchkey sign-in --provider oidc.corp --id-token-file token.jwt --profile other
         latchkey merge --other-profile other --dry-run

@@ -118,7 +118,7 @@ struct ChangeEmail: DeskCommand {
       latchkey change-email new@example.com --continue-uri http://localhost:3000/callback
       latchkey confirm-email
 
-      The old address is told of the change, with a way back.
+      The old address, if it was proved, is then told of the change, with a way back.
       """)
 
   @Argument(help: "The new address.")

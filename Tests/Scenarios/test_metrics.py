@@ -270,6 +270,12 @@ def test_every_metric_is_described_in_the_text_and_in_the_readme_and_nothing_els
         assert (kind == "counter") == name.endswith("_total")
 
 
+def test_the_readme_has_each_limit_by_the_name_that_its_refusals_are_counted_under(endpoint: Server) -> None:
+    counted = set(re.findall(r'^latchkey_refusals_total{limit="(\w+)"}', Scrape.of(endpoint).text, re.MULTILINE))
+    table = README.read_text().partition("| What is met | `limit` |")[2].partition("\n\n")[0]
+    assert counted == set(re.findall(r"`(\w+)`", table)) and len(counted) > 50
+
+
 def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
     seen, process = Scrape.of(endpoint), endpoint.process
     assert process is not None

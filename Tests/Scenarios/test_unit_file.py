@@ -20,9 +20,9 @@ def value(name: str) -> str:
 
 
 def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_wrong_configuration() -> None:
-    assert int(value("TimeoutStopSec")) > standard("limits.drain_seconds")
+    assert int(value("TimeoutStopSec")) > standard("limits.drain_seconds") + 2 + 15 + 1
     assert int(value("LimitNOFILE")) >= 1.5 * standard("limits.connections_max")
-    assert value("RestartPreventExitStatus") == "78"
+    assert value("RestartPreventExitStatus").split() == ["64", "78"]
 
 
 def test_the_unit_starts_again_for_as_long_as_something_passes_and_not_over_a_wrong_configuration() -> None:

@@ -107,7 +107,8 @@ func `a group that is none is refused by its name`(value: String) throws {
   _ = try reader.group("group") { group throws(ConfigurationError) in try group.text("a", "d", "what it is") }
   _ = try reader.choice("c", Colour.green, "which")
   _ = try reader.groups("none") { element throws(ConfigurationError) in try element.texts("t", ["x", "y"], "some") }
-  #expect(reader.lines.map(\.path) == ["group.a", "c", "none[].t"])
-  #expect(reader.lines.map(\.standard) == ["\"d\"", "\"green\"", "[\"x\", \"y\"]"])
-  #expect(reader.lines.map(\.meaning) == ["what it is", "which (red | green)", "some"])
+  _ = try reader.integer("n", 2, 1...64, "how many")
+  #expect(reader.lines.map(\.path) == ["group.a", "c", "none[].t", "n"])
+  #expect(reader.lines.map(\.standard) == ["\"d\"", "\"green\"", "[\"x\", \"y\"]", "2"])
+  #expect(reader.lines.map(\.meaning) == ["what it is", "which (red | green)", "some", "how many (1 to 64)"])
 }

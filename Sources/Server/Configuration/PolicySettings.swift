@@ -18,7 +18,8 @@ extension Settings {
         "sign_up", Policy.SignUp.immediate, "whether an account of a password is made before its address is proved")
       policy.emailEnumerationProtection = try group.flag(
         "email_enumeration_protection", true, "answer look-ups by address alike for callers without fetch_by_email")
-      policy.requireBinding = try group.flag("require_binding", false, "demand `binding` on every sign-in and link")
+      policy.requireBinding = try group.flag(
+        "require_binding", false, "demand `binding` wherever a sign-in, link or proof begins or ends")
       policy.passwordEnabled = try group.flag("password", true, "sign-in with address and password")
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
       policy.customTokenEnabled = try group.flag(

@@ -56,12 +56,13 @@ struct SettingsReader {
   mutating func integer(
     _ name: String, _ standard: Int, _ range: ClosedRange<Int>, _ meaning: String
   ) throws(ConfigurationError) -> Int {
-    note(name, "\(standard)", meaning)
+    let bounds = "\(range.lowerBound) to \(range.upperBound)"
+    note(name, "\(standard)", "\(meaning) (\(bounds))")
     switch take(name) {
     case nil: return standard
     case .number(let number):
       guard let whole = Int(exactly: number), range.contains(whole) else {
-        throw wrong(name, "it must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        throw wrong(name, "it must be a whole number from \(bounds)")
       }
       return whole
     default: throw wrong(name, "it must be a number")

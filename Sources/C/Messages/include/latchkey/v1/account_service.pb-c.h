@@ -247,6 +247,9 @@ struct  Latchkey__V1__MergeConflict
    * "password", "phone", "second_factors", or a provider id.
    */
   char *field;
+  /*
+   * The address that the password belongs to, the number, how many factors, or the provider's subject.
+   */
   char *survivor_value;
   char *other_value;
 };

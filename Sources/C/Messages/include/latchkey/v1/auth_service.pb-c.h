@@ -269,6 +269,9 @@ struct  Latchkey__V1__FetchProvidersResponse
 struct  Latchkey__V1__PendingCredential
 {
   ProtobufCMessage base;
+  /*
+   * "link" or "credential_in_use" (Link, SignIn), "second_factor" (FinishSecondFactor).
+   */
   char *purpose;
   char *provider_id;
   char *email;

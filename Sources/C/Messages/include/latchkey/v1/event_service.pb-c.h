@@ -66,7 +66,7 @@ struct  Latchkey__V1__Event
   Google__Protobuf__Timestamp *occurred_at;
   char *account_id;
   /*
-   * The calling service.
+   * The calling service; `latchkeyd` where the server acted by itself.
    */
   char *caller;
   /*

@@ -171,7 +171,7 @@ struct  Latchkey__V1__AnonymousCredential
 
 
 /*
- * Who is behind the calling service, for throttling and the audit log. Never for authentication.
+ * Who is behind the calling service: throttles go by it, and ListSessions shows it. Never for authentication.
  */
 struct  Latchkey__V1__ClientContext
 {
