@@ -15,7 +15,7 @@ internal import CNghttp2
 @safe package final class Session {
   package let sink: Sink
   private let session: OpaquePointer
-  private let memory: SessionMemory
+  let memory: SessionMemory
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
   /// The first GOAWAY of a shutdown is to be followed by a PING.
@@ -115,6 +115,12 @@ internal import CNghttp2
   package var wantsToWrite: Bool {
     if unsafe nghttp2_session_want_write(session) != 0 { return true }
     return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
+  }
+
+  /// Gives memory back that it takes again once it is used. Does nothing while there is something to say.
+  package func rest() {
+    guard !wantsToWrite else { return }
+    memory.rest()
   }
 
   /// Frames that wait to be drained, the bodies of answers not counted. nghttp2 bounds acknowledgements, but not the

@@ -1,6 +1,7 @@
 internal import CNghttp2
 
-/// Memory of all sessions of a thread: for the frames that they are sending, and for the small things of each call.
+/// Memory of all sessions of a thread: for the frames that they are sending, the tables of their streams, and the small
+/// things of each call.
 /// Made and used on one thread.
 @safe package final class SessionPool {
   fileprivate let handle: UnsafeMutablePointer<lk_session_pool>
@@ -13,8 +14,9 @@ internal import CNghttp2
 
   deinit { unsafe lk_session_pool_free(handle) }
 
-  /// Buffers that no session has.
-  var spareBuffers: Int { unsafe Int(handle.pointee.buffers.pointee.spare_count) }
+  /// Frame buffers and tables of streams that no session has.
+  var spareFrames: Int { unsafe Int(handle.pointee.frames.spare_count) }
+  var spareTables: Int { unsafe Int(handle.pointee.tables.spare_count) }
 
   /// Small blocks that are not in use, of the size that holds so many bytes.
   func spareBlocks(ofBytes bytes: Int) -> Int {
@@ -34,6 +36,14 @@ internal import CNghttp2
     self.pool = pool
     unsafe handle = .allocate(capacity: 1)
     unsafe handle.initialize(to: lk_session_memory_begin(pool?.handle))
+  }
+
+  /// Gives back what a session without streams and with nothing to send does not need until it is used again.
+  func rest() { unsafe lk_session_memory_rest(handle) }
+
+  /// Its frame buffer and its table of streams, where they are of the pool.
+  var pages: [UnsafeRawPointer] {
+    unsafe [handle.pointee.frame, handle.pointee.table].compactMap { UnsafeRawPointer($0) }
   }
 
   deinit {

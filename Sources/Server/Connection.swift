@@ -67,6 +67,7 @@ final class Connection {
   var hasBegunTimer = false
   var hasUntakenTimer = false
   var hasFollowTimer = false
+  var hasRestTimer = false
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   /// It waits for its share of a turn.
@@ -106,6 +107,7 @@ final class Connection {
       }
       self.session = session
       scheduleLife()
+      scheduleRest()
       watch(read: true, write: false)
       worker.queues.addTouched(self)
       worker.queues.addReader(self)

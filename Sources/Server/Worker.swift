@@ -16,6 +16,7 @@ internal import Wire
   static let untakenTimer: UInt32 = lifeTimer + 3
   static let followTimer: UInt32 = lifeTimer + 4
   static let lingerTimer: UInt32 = lifeTimer + 5
+  static let restTimer: UInt32 = lifeTimer + 6
 
   private static let fetchTicket = Ticket(slot: .max - 1, generation: 0)
   private static let storeTicket = Ticket(slot: .max - 2, generation: 0)
@@ -109,6 +110,7 @@ internal import Wire
     case Worker.begunTimer: connection.begunFired()
     case Worker.untakenTimer: connection.untakenFired()
     case Worker.followTimer: connection.followFired()
+    case Worker.restTimer: connection.restFired()
     default: connection.deadlineFired(streamID: Int32(kind))
     }
   }

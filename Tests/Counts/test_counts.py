@@ -1,19 +1,28 @@
-"""What a call costs in heap allocations and system calls: gated, because no timing shows one more of them."""
+"""What a call costs in heap allocations and system calls, and an idle connection in memory: gated, because no timing
+shows one more of them."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Callable
 
 import pytest
 
+import certificates
+import server as servers
 from conftest import HERE, METHODS, Counted
 
 # A tenth of a call: that many more of them would be one for every ten calls, and turns fall differently each time.
 MARGIN = 0.1
 FEW, MANY = 1000, 4000
+IDLE = 2000
+IDLE_CONNECTIONS = HERE.parents[1] / "deploy" / "bench-peers" / "idle_connections.py"
+# What the process itself grows or shrinks by meanwhile, a connection: 2 MB in all.
+IDLE_MARGIN_KIB = 1.0
 
 
 @pytest.fixture(scope="session")
@@ -65,3 +74,13 @@ def total(report: Path) -> int:
             return int(sums[0][3])
         time.sleep(0.05)
     raise TimeoutError(f"strace says nothing: {report.read_text()}")
+
+
+def test_an_idle_connection_holds_no_more_memory_than_was_committed(
+        tmp_path: Path, counted: Callable[[str, str, float], float]) -> None:
+    certificates.make(tmp_path)
+    run = subprocess.run(
+        [sys.executable, str(IDLE_CONNECTIONS), "--home", str(tmp_path), "--latchkeyd", str(servers.LATCHKEYD),
+         "--server", "latchkeyd", "--connections", str(IDLE), "--json"], capture_output=True, text=True, check=True)
+    figure = json.loads(run.stdout)["latchkeyd"]
+    assert 0 < figure < counted("resident_kib", "idle connection", figure) + IDLE_MARGIN_KIB

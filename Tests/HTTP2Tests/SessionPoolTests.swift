@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import HTTP2
@@ -9,17 +10,78 @@ private func greeting(_ session: Session) -> [UInt8] {
   return bytes
 }
 
-@Test func `a session has one frame buffer while it lives, and gives it back for the next`() throws {
+@Test func `a session has a frame buffer and a table while it lives, and gives them back for the next`() throws {
   let pool = try #require(SessionPool())
   var sessions: [Session] = []
   for _ in 0..<3 { sessions.append(try #require(Session(SessionLimits(), pool, nowMillis: 0))) }
-  let spare = pool.spareBuffers
+  let (frames, tables) = (pool.spareFrames, pool.spareTables)
   sessions.removeFirst()
-  #expect(pool.spareBuffers == spare + 1)
+  #expect(pool.spareFrames == frames + 1)
+  #expect(pool.spareTables == tables + 1)
   sessions.append(try #require(Session(SessionLimits(), pool, nowMillis: 0)))
-  #expect(pool.spareBuffers == spare)
+  #expect(pool.spareFrames == frames)
+  #expect(pool.spareTables == tables)
   sessions = []
-  #expect(pool.spareBuffers == spare + 3)
+  #expect(pool.spareFrames == frames + 3)
+  #expect(pool.spareTables == tables + 3)
+}
+
+/// How many of these begin with a page that is in memory.
+private func resident(_ runs: [UnsafeRawPointer]) -> Int {
+  unsafe runs.count { run in
+    var state: UInt8 = 0
+    return unsafe mincore(UnsafeMutableRawPointer(mutating: run), 1, &state) == 0 && state & 1 == 1
+  }
+}
+
+@Test func `a session that rests holds no page of its own, and answers as before`() {
+  let peer = Peer(pool: SessionPool())
+  let pages = unsafe peer.session.memory.pages
+  #expect(unsafe pages.count == 2)
+  for call in 0..<Int32(3) {
+    let id = 1 + 2 * call
+    let stream = peer.owe(id, bytes: 3)
+    #expect(peer.drain().map(\.kind) == [.headers, .data, .headers])
+    #expect(stream.isClosed)
+    #expect(unsafe resident(pages) == 2)
+    peer.session.rest()
+    #expect(unsafe resident(pages) == 0)
+  }
+}
+
+@Test func `a session with an open stream keeps its table when it rests`() {
+  let peer = Peer(pool: SessionPool())
+  let stream = peer.open(1)
+  peer.session.rest()
+  #expect(unsafe resident(peer.session.memory.pages) == 1)
+  peer.send(.data(1, [1], end: true))
+  peer.session.respond(stream, head: head, body: [1, 2, 3], trailers: trailers)
+  #expect(peer.drain().map(\.kind) == [.headers, .data, .headers])
+}
+
+@Test func `a session that has something to say does not rest`() {
+  let peer = Peer(pool: SessionPool())
+  _ = peer.owe(1, bytes: 40_000)
+  _ = peer.drain(bytesMax: 1)
+  peer.session.rest()
+  #expect(unsafe resident(peer.session.memory.pages) == 2)
+  let rest = peer.drain()
+  #expect(rest.last?.endsStream == true)
+  #expect(rest.filter { $0.kind == .data }.reduce(0) { $0 + $1.payload.count } == 40_000)
+}
+
+@Test func `a table that grew past a page is left to malloc`() throws {
+  let pool = try #require(SessionPool())
+  let peer = Peer(pool: pool) { $0.streamsMax = 400 }
+  let spare = pool.spareTables
+  for call in 0..<Int32(300) { _ = peer.open(1 + 2 * call, end: true) }
+  #expect(pool.spareTables == spare + 1)
+  peer.session.rest()
+  for call in 0..<Int32(300) {
+    let stream = try #require(peer.sink.stream(1 + 2 * call))
+    peer.session.respond(stream, head: head, body: [1], trailers: trailers)
+  }
+  #expect(peer.drain().count(where: \.endsStream) == 300)
 }
 
 @Test func `there are frame buffers for more sessions than one slab has, each its own`() throws {
@@ -28,7 +90,7 @@ private func greeting(_ session: Session) -> [UInt8] {
   let plain = try #require(Session(SessionLimits(), nowMillis: 0))
   let expected = greeting(plain)
   for session in sessions { #expect(greeting(session) == expected) }
-  #expect(pool.spareBuffers == 3 * 64 - 150)
+  #expect(pool.spareFrames == 3 * 64 - 150)
 }
 
 /// Has so many calls answered on a connection of their own.
