@@ -1,6 +1,6 @@
 // Encodings: bytes as text, for every module that reads or writes such text.
 //
-// Owns: base64 in its two alphabets, base32, hexadecimal, and forms.
+// Owns: base64 in its two alphabets, base32, hexadecimal, forms, and moments of the calendar as text.
 // Does not own: what the bytes mean, nor the percent encodings that gRPC and providers write.
 // Read next: Base64.swift, FormEncoding.swift.
 

@@ -1,3 +1,4 @@
+internal import Encodings
 internal import Tokens
 
 /// A file that is none, and where.
@@ -168,7 +169,7 @@ extension FirebaseUser.PhoneFactor {
       throw ExportFileError(description: "a second factor has no phone number, so it is of a kind that stays behind")
     }
     let enrolledAt = json.text("enrolledAt")
-    enrolledAtMillis = RFC3339.millis(enrolledAt)
+    enrolledAtMillis = moment(ofRFC3339: enrolledAt)
     guard enrolledAtMillis != nil || enrolledAt.isEmpty else {
       throw ExportFileError(description: "enrolledAt is no moment of RFC 3339 in UTC")
     }

@@ -1,3 +1,4 @@
+internal import Encodings
 internal import Reactor
 internal import TLS
 

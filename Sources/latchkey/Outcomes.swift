@@ -1,4 +1,5 @@
 import Client
+import Encodings
 import Reactor
 import Tokens
 import Wire

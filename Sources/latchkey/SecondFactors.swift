@@ -1,4 +1,5 @@
 import ArgumentParser
+import Encodings
 import Reactor
 import Tokens
 import Wire

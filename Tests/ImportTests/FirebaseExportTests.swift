@@ -72,13 +72,3 @@ func `a file that is none, or ends early, says so`(text: String) {
 func `a user that cannot be read says why`(text: String) {
   #expect(throws: ExportFileError.self) { try FirebaseUser(Array(text.utf8)) }
 }
-
-@Test(arguments: [
-  ("1970-01-01T00:00:00Z", 0), ("1970-01-01T00:00:00.5Z", 500), ("2000-03-01T00:00:00Z", 951_868_800_000),
-  ("2024-02-29T23:59:59.999999Z", 1_709_251_199_999), ("2024-13-01T00:00:00Z", nil),
-  ("2023-02-29T00:00:00Z", nil), ("2024-04-31T00:00:00Z", nil), ("2023-12-31T00:00:00Z", 1_703_980_800_000),
-  ("2024-01-01", nil),
-] as [(String, Int64?)])
-func `a moment is read to the millisecond`(text: String, millis: Int64?) {
-  #expect(RFC3339.millis(text) == millis)
-}

@@ -1,5 +1,4 @@
 internal import Encodings
-internal import Reactor
 internal import Store
 
 /// Who mails are from.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import Encodings
 import Reactor
 import Tokens
 import Wire
