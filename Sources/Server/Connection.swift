@@ -107,7 +107,6 @@ final class Connection {
       }
       self.session = session
       scheduleLife()
-      scheduleRest()
       watch(read: true, write: false)
       worker.queues.addTouched(self)
       worker.queues.addReader(self)
@@ -324,6 +323,7 @@ final class Connection {
       worker.queues.addReader(self)
     }
     if session.hasUntaken { watchUntaken(session) }
+    scheduleRest()
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

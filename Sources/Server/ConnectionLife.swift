@@ -73,17 +73,16 @@ extension Connection {
     if let session { recount(call, session) }
     call.stream.call = nil
     life.used(nowMillis: worker.nowMillis)
-    if callCount == 0 { scheduleRest() }
   }
 
   /// Not at once: a client that calls again would have to wait for the pages.
   func scheduleRest() {
-    guard !hasRestTimer else { return }
+    guard !hasRestTimer, callCount == 0 else { return }
     hasRestTimer = true
     worker.startTimer(self, kind: Worker.restTimer, delayMillis: worker.limits.restMillis)
   }
 
-  /// While calls are open the end of the last one has it looked at again.
+  /// While there are calls, or something to say, the next flush has it looked at again.
   func restFired() {
     hasRestTimer = false
     if callCount == 0 { session?.rest() }

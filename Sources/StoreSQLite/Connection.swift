@@ -90,8 +90,8 @@ import Store
     guard level == 2 else { throw Failure(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
   }
 
-  /// Writes the frames of a commit together. Pages then stay in memory until their commit, however many they are, so
-  /// not before steps of the schema, which may touch all there are.
+  /// Writes the frames of a commit together, where SQLite pads none. Pages then stay in memory until their commit,
+  /// however many they are, so not before steps of the schema, which may touch all there are.
   func gatherLog() throws(Failure) {
     try execute("PRAGMA cache_spill = OFF")
     let code = unsafe csqlite_gather_log(handle)

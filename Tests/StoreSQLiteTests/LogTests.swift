@@ -63,4 +63,13 @@ import Testing
     #expect(try other.text("PRAGMA integrity_check") == "ok")
     #expect(try other.integer("SELECT count(*) FROM pages") == committed)
   }
+
+  @Test func `a log that is padded to sectors is written as SQLite writes it`() throws {
+    let padded = try Connection.writer(path: "file:\(folder.file)?psow=0", options: Options())
+    try padded.gatherLog()
+    for committed in 1...20 {
+      try padded.execute("INSERT INTO pages (body) VALUES (randomblob(3000))")
+      #expect(try countOfOthers() == committed)
+    }
+  }
 }

@@ -33,9 +33,11 @@ static inline void lk_session_pool_free(struct lk_session_pool *pool) {
 struct lk_session_memory {
   struct lk_session_pool *pool;
   void *frame, *table;
+  // Both are taken while nghttp2 makes a session: what has their size later on is something else.
+  int is_made;
 };
 static inline struct lk_session_memory lk_session_memory_begin(struct lk_session_pool *pool) {
-  struct lk_session_memory memory = {pool, NULL, NULL};
+  struct lk_session_memory memory = {pool, NULL, NULL, 0};
   if (pool) pool->sessions++;
   return memory;
 }
@@ -53,7 +55,7 @@ static inline void lk_session_memory_rest(struct lk_session_memory *memory) {
 static inline void *lk_session_malloc(size_t bytes, void *context) {
   struct lk_session_memory *memory = (struct lk_session_memory *)context;
   struct lk_session_pool *pool = memory->pool;
-  if (pool && !memory->frame && bytes > LK_FRAME_BYTES_MIN && bytes <= pool->frames.run_bytes) {
+  if (pool && !memory->is_made && !memory->frame && bytes > LK_FRAME_BYTES_MIN && bytes <= pool->frames.run_bytes) {
     memory->frame = lk_pages_take(&pool->frames);
     if (memory->frame) return memory->frame;
   }
@@ -78,7 +80,7 @@ static inline void *lk_session_calloc(size_t count, size_t bytes, void *context)
   struct lk_session_pool *pool = memory->pool;
   size_t all;
   if (__builtin_mul_overflow(count, bytes, &all)) return NULL;
-  if (pool && !memory->table && all == pool->tables.run_bytes) {
+  if (pool && !memory->is_made && !memory->table && all == pool->tables.run_bytes) {
     memory->table = lk_pages_take(&pool->tables);
     if (memory->table) return memory->table;
   }
@@ -107,5 +109,7 @@ static inline void *lk_session_realloc(void *pointer, size_t bytes, void *contex
 static inline int lk_session_new(nghttp2_session **session, const nghttp2_session_callbacks *callbacks, void *context,
                                  const nghttp2_option *option, struct lk_session_memory *memory) {
   nghttp2_mem functions = {memory, lk_session_malloc, lk_session_free, lk_session_calloc, lk_session_realloc};
-  return nghttp2_session_server_new3(session, callbacks, context, option, &functions);
+  int result = nghttp2_session_server_new3(session, callbacks, context, option, &functions);
+  memory->is_made = 1;
+  return result;
 }

@@ -61,7 +61,17 @@ static inline int csqlite_log_close(sqlite3_file *file) {
   return result;
 }
 
+// Where a torn write may harm what stands beside it, SQLite pads a commit to whole sectors and writes the end of the
+// padding after the sync: such a log is left as it is. SQLite asks the database's file about it, not the log's.
+static inline int csqlite_pads_log(sqlite3 *db) {
+  sqlite3_file *file = NULL;
+  int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (result != SQLITE_OK || !file || !file->pMethods) return 1;
+  return (file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE) == 0;
+}
+
 static inline int csqlite_gather_log(sqlite3 *db) {
+  if (csqlite_pads_log(db)) return SQLITE_OK;
   sqlite3_file *file = NULL;
   int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
   if (result != SQLITE_OK || !file || !file->pMethods) return result == SQLITE_OK ? SQLITE_MISUSE : result;
