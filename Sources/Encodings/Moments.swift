@@ -22,24 +22,21 @@ package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
 /// of the next minute.
 package func moment(ofRFC3339 text: String) -> Int64? {
   let pattern = /([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?Z/
-  guard let match = text.wholeMatch(of: pattern), let year = Int64(match.1), let month = Int64(match.2),
-    let day = Int64(match.3), let hour = Int64(match.4), let minute = Int64(match.5), let second = Int64(match.6),
-    hour < 24, minute < 60, second <= 60
-  else { return nil }
-  let date = CalendarDay(year: year, month: month, day: day)
-  guard date.exists, let millis = Int64((String(match.7 ?? "") + "000").prefix(3)) else { return nil }
-  return (((date.number * 24 + hour) * 60 + minute) * 60 + second) * 1_000 + millis
+  guard let match = text.wholeMatch(of: pattern) else { return nil }
+  let (date, time) = (match.1 + match.2 + match.3, match.4 + match.5 + match.6)
+  return moment(ofDigits: String(date + time) + ((match.7 ?? "") + "000").prefix(3))
 }
 
-/// The moment of which `rfc3339` has made these digits, whatever stands between them; nil: too few or too many.
+/// The moment of which `rfc3339` has made these digits, whatever stands between them; nil: they are of none.
 package func moment(ofDigits text: String) -> Int64? {
   let zero = UInt8(ascii: "0")
   let digits = text.utf8.compactMap { zero...zero + 9 ~= $0 ? Int64($0 - zero) : nil }
   guard digits.count == 17 else { return nil }
   func number(_ range: Range<Int>) -> Int64 { digits[range].reduce(0) { $0 * 10 + $1 } }
   let date = CalendarDay(year: number(0..<4), month: number(4..<6), day: number(6..<8))
-  let minutes = number(8..<10) * 60 + number(10..<12)
-  return (date.number * 1_440 + minutes) * 60_000 + number(12..<17)
+  let (hour, minute, millis) = (number(8..<10), number(10..<12), number(12..<17))
+  guard date.exists, hour < 24, minute < 60, millis < 61_000 else { return nil }
+  return ((date.number * 24 + hour) * 60 + minute) * 60_000 + millis
 }
 
 private func append(_ number: Int64, width: Int, _ end: Unicode.Scalar, to line: inout [UInt8]) {

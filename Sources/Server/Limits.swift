@@ -49,7 +49,7 @@ package struct Limits: Sendable {
   /// Frames of one connection; past it nothing more is read from it until the client takes them.
   package var queuedFramesMax = 1_000
   package var writeBufferBytes = 65_536
-  /// How long at most an idle connection keeps memory after it was last used; about as often at most it gives it back.
+  /// Within this time of its last use an idle connection gives memory back, and one that is used does at most so often.
   package var restMillis: Int64 = 1_000
   /// What libssl was given to write.
   package var socket = Untaken.Limits(stillMillis: 20_000, wholeMillis: 60_000)

@@ -19,7 +19,10 @@ func `a time is written as RFC 3339 has it, over leap years and before 1970`(mil
   #expect(moment(ofDigits: text) == millis)
 }
 
-@Test(arguments: ["", "2026-11-21T00:00:00.04Z", "2026-11-21T00:00:00.0420Z"])
+@Test(arguments: [
+  "", "2026-11-21T00:00:00.04Z", "2026-11-21T00:00:00.0420Z", "2026-13-21T00:00:00.042Z", "2026-02-29T00:00:00.042Z",
+  "2026-11-21T24:00:00.042Z", "2026-11-21T00:60:00.042Z", "2026-11-21T00:00:61.042Z",
+])
 func `digits that are not those of a moment are none`(text: String) { #expect(moment(ofDigits: text) == nil) }
 
 @Test func `every day of 800 years follows the one before`() {

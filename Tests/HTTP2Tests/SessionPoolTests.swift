@@ -72,7 +72,7 @@ private func resident(_ runs: [UnsafeRawPointer]) -> Int {
 
 @Test func `what has come of a request is kept while its session rests`() throws {
   let peer = Peer(pool: SessionPool()) { $0.headerListBytesMax = 65_536 }
-  // As long as a frame: its decoder takes a block of that size.
+  // As long as a frame: what the decoder keeps it in is of a frame buffer's size.
   let name = String(repeating: "n", count: 16_300)
   let bytes = Frame.headers(1, Frame.request + [(name, "v")], end: true).bytes
   #expect(peer.feed(Array(bytes[..<16_000])))
@@ -125,8 +125,8 @@ private let sizes = [64, 128, 160, 224]
   let spare = sizes.map(pool.spareBlocks)
   #expect(spare.allSatisfy { $0 > 0 })
   for _ in 0..<50 { try answer(20, pool) }
-  // malloc sometimes gives more than it was asked for, which makes a block one of the next size. What is not used
-  // again, or lost, comes to a thousand.
+  // malloc sometimes gives more than it was asked for, which makes a block one of the next size. Those that nobody uses
+  // again would come to a thousand.
   for (now, before) in zip(sizes.map(pool.spareBlocks), spare) { #expect(abs(now - before) < 5) }
   _ = other
 }

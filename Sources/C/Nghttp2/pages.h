@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LK_PAGES_PER_SLAB = 64 };
+enum { LK_RUNS_PER_SLAB = 64 };
 
 // Runs of whole pages, all of the same size and zero when they are taken. `spare` has room for every run of every slab.
 struct lk_pages {
@@ -19,7 +19,7 @@ struct lk_pages {
 };
 static inline size_t lk_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 static inline void lk_pages_free(struct lk_pages *pages) {
-  for (int at = 0; at < pages->slab_count; at++) munmap(pages->slabs[at], pages->run_bytes * LK_PAGES_PER_SLAB);
+  for (int at = 0; at < pages->slab_count; at++) munmap(pages->slabs[at], pages->run_bytes * LK_RUNS_PER_SLAB);
   free(pages->slabs);
   free(pages->spare);
 }
@@ -29,16 +29,16 @@ static inline int lk_pages_grow(struct lk_pages *pages) {
   void **slabs = (void **)realloc(pages->slabs, count * sizeof *slabs);
   if (!slabs) return 0;
   pages->slabs = slabs;
-  void **spare = (void **)realloc(pages->spare, count * LK_PAGES_PER_SLAB * sizeof *spare);
+  void **spare = (void **)realloc(pages->spare, count * LK_RUNS_PER_SLAB * sizeof *spare);
   if (!spare) return 0;
   pages->spare = spare;
-  size_t bytes = pages->run_bytes * LK_PAGES_PER_SLAB;
+  size_t bytes = pages->run_bytes * LK_RUNS_PER_SLAB;
   char *slab = (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (slab == MAP_FAILED) return 0;
   // A huge page would be resident as a whole for the sake of its first byte.
   madvise(slab, bytes, MADV_NOHUGEPAGE);
   slabs[pages->slab_count++] = slab;
-  for (int at = LK_PAGES_PER_SLAB - 1; at >= 0; at--) {
+  for (int at = LK_RUNS_PER_SLAB - 1; at >= 0; at--) {
     spare[pages->spare_count++] = slab + (size_t)at * pages->run_bytes;
   }
   return 1;
