@@ -8,6 +8,9 @@ package struct Query: Hashable, Sendable {
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?
+  /// With `identity`: the caller sets the owner's `lastSignInAt` itself, so that it may be told one from before later
+  /// sign-ins. All else of the owner is as ever.
+  package var lastSignInMayLag = false
   /// The owner of this top-level address.
   package var email: String?
   /// How the owner of this top-level address can sign in.
@@ -222,6 +225,12 @@ package struct Facts: Hashable, Sendable {
   package var wrappedValue: Record? {
     get { place?.record }
     set { place = newValue.map(Place.init) }
+  }
+
+  /// To hand it on without a copy of the record.
+  package var projectedValue: Held {
+    get { self }
+    set { self = newValue }
   }
 
   package static func == (left: Held, right: Held) -> Bool { left.wrappedValue == right.wrappedValue }

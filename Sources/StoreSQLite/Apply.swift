@@ -7,7 +7,7 @@ extension Writer {
   func apply(_ change: Change) throws(Failure) -> Outcome {
     do throws(Failure) {
       for write in change.writes {
-        try markWaysIn(write)
+        try markKept(write)
         if let refusal = try apply(write) { return refusal }
       }
       return .committed

@@ -1,35 +1,47 @@
 import Store
 
-// What a `Write` may change for those who ask how an address signs in. Named for each write, so that a new one is not
-// forgotten.
+// What a `Write` may change of what readers keep in memory: accounts, and how an address signs in. Named for each
+// write, so that a new one is not forgotten.
 
 extension Writer {
-  func markWaysIn(_ write: Write) throws(Failure) {
+  func markKept(_ write: Write) throws(Failure) {
     switch write {
     case .insertAccount(let account): markWaysIn(account.email)
     case .updateAccount(let account):
+      markAccount(account.id)
       try markAddresses(of: account.id)
       markWaysIn(account.email)
     case .insertIdentity(let identity), .updateIdentity(let identity):
+      markAccount(identity.accountID)
       try markAddresses(of: identity.accountID)
       markWaysIn(identity.email)
-    case .insertFactor(let factor): try markAddresses(of: factor.accountID)
-    case .guardAccount(let id, _), .deleteIdentity(_, let id), .deleteFactor(_, let id): try markAddresses(of: id)
-    case .closeAccount(let closed, _): try markAddresses(of: closed.id)
-    case .touchAccount, .rememberUnlink, .forgetUnlink, .insertSession, .rotateSession, .closeSession,
-      .closeSessions, .closeSessionsOf, .guardSession, .insertPending, .completePending, .countPendingAttempt,
-      .updateFactor, .spendPendingAttempt, .resealPending,
-      .deletePendings, .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .retireSigningKey,
-      .enqueueDelivery, .countThrottle, .resetThrottle,
-      .claimDelivery, .removeDelivery, .buryDelivery, .deleteSigningKeys,
-      .guardNoSigningKey, .guardIdle, .noteIdle, .keepImportKey, .endPendings, .confirmAccount, .guardFreeEmail,
-      .cutOff, .guardNoFactors:
+    case .insertFactor(let factor):
+      markAccount(factor.accountID)
+      try markAddresses(of: factor.accountID)
+    case .guardAccount(let id, _), .deleteIdentity(_, let id), .deleteFactor(_, let id):
+      markAccount(id)
+      try markAddresses(of: id)
+    case .closeAccount(let closed, _):
+      markAccount(closed.id)
+      try markAddresses(of: closed.id)
+    case .updateFactor(let factor): markAccount(factor.accountID)
+    case .rememberUnlink(let unlink): markAccount(unlink.accountID)
+    case .cutOff(let id, _, _), .forgetUnlink(let id, _): markAccount(id)
+    // What is kept of an account is not asked for its last sign-in.
+    case .touchAccount: break
+    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession, .insertPending,
+      .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings, .endPendings,
+      .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .guardNoSigningKey, .retireSigningKey,
+      .deleteSigningKeys, .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery, .countThrottle,
+      .resetThrottle, .guardIdle, .noteIdle, .keepImportKey, .confirmAccount, .guardFreeEmail, .guardNoFactors:
       break
     }
   }
 
+  private func markAccount(_ id: String) { marks.touch(AccountCache.hash(ofAccount: id)) }
+
   private func markWaysIn(_ email: String?) {
-    if let email { cache.mark(email) }
+    if let email { waysIn.mark(email) }
   }
 
   /// Its own, and those that its identities have.

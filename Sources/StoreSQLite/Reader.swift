@@ -3,7 +3,9 @@ import Store
 /// A read-only connection with every look-up of `Query` prepared, and the snapshot of the turn.
 final class Reader {
   private let connection: Connection
-  private let cache: WaysInCache
+  private let marks: CommitMarks
+  private let waysIn: WaysInCache
+  private let accounts: AccountCache
   private let providerNames: ProviderNames
   /// The last commit that the snapshot is sure to show.
   private var snapshotCommit: UInt64 = 0
@@ -18,10 +20,12 @@ final class Reader {
   private let firstPage, nextPage, importKey: Statement
   private let throttle, device, events, lastEvent: Statement
 
-  init(path: String, options: Options, cache: WaysInCache) throws(Failure) {
+  init(path: String, options: Options, marks: CommitMarks, waysIn: WaysInCache) throws(Failure) {
     connection = try Connection.reader(path: path, options: options)
-    self.cache = cache
-    providerNames = ProviderNames(cache)
+    self.marks = marks
+    self.waysIn = waysIn
+    accounts = AccountCache(room: options.accountsKept, marks: marks)
+    providerNames = ProviderNames(waysIn)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
     let ownerByIdentity = """
       SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
@@ -85,7 +89,7 @@ final class Reader {
   /// Answers from the snapshot, which the first question that the cache cannot answer opens.
   func facts(_ query: Query) throws(Failure) -> Facts {
     var facts = Facts()
-    if let email = query.waysIn { facts.waysIn = try waysIn(email, linkedToo: query.includesLinkedEmail) }
+    if let email = query.waysIn { facts.waysIn = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id), SessionRecord.init)
       if let session = facts.session { facts.sessionAccount = try state(accountByID.bind(session.accountID)) }
@@ -95,12 +99,15 @@ final class Reader {
       if facts.account == nil { facts.closedAccount = try one(closedAccount.bind(id), ClosedAccountRecord.init) }
     }
     if let key = query.identity {
-      facts.identityOwner = try state(accountByIdentity.bind(key.providerID).bind(key.subject))
+      facts.$identityOwner = try owner(of: key, lastSignInMayLag: query.lastSignInMayLag)
     }
     if let email = query.email {
       // An address has one owner, and who signs in with a provider is mostly the owner of what it says.
-      let owner = facts.identityOwner
-      facts.emailOwner = owner?.account.email == email ? owner : try state(accountByEmail.bind(email))
+      if facts.identityOwner?.account.email == email {
+        facts.$emailOwner = facts.$identityOwner
+      } else {
+        facts.emailOwner = try state(accountByEmail.bind(email))
+      }
     }
     if let number = query.phoneNumber { facts.phoneOwner = try state(accountByPhone.bind(number)) }
     if let digest = query.pending {
@@ -189,11 +196,11 @@ final class Reader {
     }
   }
 
-  private func waysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
+  private func recordOfWaysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
     let key = WaysInCache.Key(email, linkedToo: linkedToo)
-    if let found = cache.find(key, providerNames) { return found }
+    if let found = waysIn.find(key, providerNames) { return found }
     let record = try storedWaysIn(email, linkedToo: linkedToo)
-    cache.keep(record, key, asOf: snapshotCommit, providerNames)
+    waysIn.keep(record, key, asOf: snapshotCommit, providerNames)
     return record
   }
 
@@ -204,6 +211,15 @@ final class Reader {
     if rows.count > 1 { rows.sort { $0.linkedAt < $1.linkedAt } }
     record.providerIDs = rows.compactMap(\.providerID)
     return record
+  }
+
+  private func owner(
+    of key: IdentityKey, lastSignInMayLag: Bool
+  ) throws(Failure) -> Held<AccountState> {
+    if lastSignInMayLag, let kept = accounts.find(key) { return kept }
+    let owner = Held(wrappedValue: try state(accountByIdentity.bind(key.providerID).bind(key.subject)))
+    if lastSignInMayLag { accounts.keep(owner, of: key, asOf: snapshotCommit) }
+    return owner
   }
 
   private func state(_ statement: Statement) throws(Failure) -> AccountState? {
@@ -233,7 +249,7 @@ final class Reader {
   /// The commit is asked for first: the snapshot may be newer, and never older.
   private func openSnapshot() throws(Failure) {
     guard !connection.isInTransaction else { return }
-    snapshotCommit = cache.commit
+    snapshotCommit = marks.commit
     try begin.run()
   }
 

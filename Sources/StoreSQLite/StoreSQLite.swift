@@ -21,7 +21,8 @@ package final class SQLiteStore: Store {
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
   private let desks: ThreadSlot<ThreadDesk>
-  private let cache: WaysInCache
+  private let marks = CommitMarks()
+  private let waysIn: WaysInCache
 
   /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
@@ -50,11 +51,11 @@ package final class SQLiteStore: Store {
       try connection.gatherLog()
       // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
-      cache = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax)
+      waysIn = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax, marks: marks)
       let writer = try Writer(
-        connection, lock: lock, inbox: writing, options: options, progress: progress, cache: cache,
-        observer: observer, appended: appended)
-      let server = ReadServer(try Reader(path: path, options: options, cache: cache), inbox: reading)
+        connection, lock: lock, inbox: writing, options: options, progress: progress, marks: marks,
+        waysIn: waysIn, observer: observer, appended: appended)
+      let server = ReadServer(try Reader(path: path, options: options, marks: marks, waysIn: waysIn), inbox: reading)
       do throws(SystemError) {
         try tryStartThread(named: "store-writer") { writer.run() }
         try tryStartThread(named: "store-reader") { server.run() }
@@ -92,7 +93,7 @@ package final class SQLiteStore: Store {
     try ensureOpen()
     guard desks.value == nil else { return }
     do throws(Failure) {
-      desks.value = ThreadDesk(try Reader(path: path, options: options, cache: cache))
+      desks.value = ThreadDesk(try Reader(path: path, options: options, marks: marks, waysIn: waysIn))
     } catch {
       throw error.storeError
     }

@@ -5,10 +5,8 @@ import Synchronization
 /// How the owners of addresses sign in, kept in memory beside the file: the question asked most often would else walk
 /// three trees of the file, whose pages are in no cache of the processor once there are a million accounts.
 ///
-/// One table for all readers, without a lock. Whoever changes the file is in this process (the lock file keeps others
-/// out), so the table never tells anything that an acknowledged change made untrue: an entry says as of which commit
-/// it was read, and the writer marks, before it commits, what its changes touch. An entry is believed while it is not
-/// older than the mark of its address. Marks are shared by addresses, which costs a neighbour a look into the file.
+/// One table for all readers, without a lock. It never tells anything that an acknowledged change made untrue: an entry
+/// says as of which commit it was read, and is believed while it is not older than the mark of its address.
 @safe final class WaysInCache: Sendable {
   /// 64 bits of a keyed hash (SipHash with a seed of this process) stand for an address: that two of a million share
   /// one is a matter of 1 in 10^13 for each address that is asked for, and nobody can bring it about.
@@ -25,41 +23,27 @@ import Synchronization
 
   /// Check, commit, flags, providers.
   private static let wordsPerEntry = 4
-  private static let markCount = 1 << 16
   static let entryBytes = wordsPerEntry * 8
 
   private nonisolated(unsafe) let words: UnsafeMutablePointer<Atomic<UInt64>>
-  private nonisolated(unsafe) let marks: UnsafeMutablePointer<Atomic<UInt64>>
   private let entryMask: UInt64
-  /// The number of the last commit that readers may see.
-  private let committed = Atomic<UInt64>(1)
+  private let marks: CommitMarks
   /// Provider ids by their number in an entry.
   private let providerIDs = Mutex<[String]>([])
 
   /// Room for as many addresses as there are accounts, within the limit. Memory is taken as it is filled.
-  init(accounts: Int, bytesMax: Int) {
+  init(accounts: Int, bytesMax: Int, marks: CommitMarks) {
     let entriesMax = max(1, bytesMax / WaysInCache.entryBytes)
     var entries = 1
     while entries * 2 <= entriesMax, entries < max(accounts + accounts / 4, 1 << 15) { entries *= 2 }
     entryMask = UInt64(entries - 1)
-    unsafe words = WaysInCache.zeros(entries * WaysInCache.wordsPerEntry)
-    unsafe marks = WaysInCache.zeros(WaysInCache.markCount)
+    unsafe words = zeroedWords(entries * WaysInCache.wordsPerEntry)
+    self.marks = marks
   }
 
-  deinit {
-    unsafe free(words)
-    unsafe free(marks)
-  }
-
-  private static func zeros(_ count: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-    guard let memory = unsafe calloc(count, 8) else { fatalError("no memory for the cache of the store") }
-    return unsafe memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
-  }
+  deinit { unsafe free(words) }
 
   // MARK: Readers
-
-  /// To be asked before a snapshot is opened, which is then at least as new.
-  var commit: UInt64 { committed.load(ordering: .acquiring) }
 
   /// nil: not known. Otherwise what a look-up would find, which can be nothing.
   func find(_ key: Key, _ names: ProviderNames) -> WaysInRecord?? {
@@ -69,15 +53,14 @@ import Synchronization
       commit: words[1].load(ordering: .relaxed), flags: words[2].load(ordering: .relaxed),
       providers: words[3].load(ordering: .relaxed))
     // The words may be of two readers that keep at once: then the check does not hold.
-    let mark = unsafe mark(key).pointee.load(ordering: .acquiring)
+    let mark = marks.last(key.hash)
     guard entry.isKnown, check == key.hash ^ entry.mixed, entry.commit >= mark else { return nil }
     return .some(entry.record(names))
   }
 
   /// `commit` is that of before the snapshot in which the record was found.
   func keep(_ record: WaysInRecord?, _ key: Key, asOf commit: UInt64, _ names: ProviderNames) {
-    let mark = unsafe mark(key).pointee.load(ordering: .acquiring)
-    guard commit >= mark, let entry = Entry(record, asOf: commit, names) else { return }
+    guard commit >= marks.last(key.hash), let entry = Entry(record, asOf: commit, names) else { return }
     let words = unsafe place(of: key)
     unsafe words[1].store(entry.commit, ordering: .relaxed)
     unsafe words[2].store(entry.flags, ordering: .relaxed)
@@ -89,20 +72,12 @@ import Synchronization
     unsafe words + Int(key.hash & entryMask) * WaysInCache.wordsPerEntry
   }
 
-  private func mark(_ key: Key) -> UnsafeMutablePointer<Atomic<UInt64>> { unsafe marks + Int(key.hash >> 48) }
-
   // MARK: The writer
 
   /// Before the commit of a change that may touch what the address finds, whether or not the commit succeeds.
   func mark(_ email: String) {
-    let next = committed.load(ordering: .relaxed) + 1
-    for linkedToo in [false, true] {
-      unsafe mark(Key(email, linkedToo: linkedToo)).pointee.store(next, ordering: .releasing)
-    }
+    for linkedToo in [false, true] { marks.touch(Key(email, linkedToo: linkedToo).hash) }
   }
-
-  /// After a commit, before anyone is told of it.
-  func advance() { committed.add(1, ordering: .releasing) }
 
   // MARK: Provider ids
 

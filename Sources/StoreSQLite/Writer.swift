@@ -31,13 +31,15 @@ final class Writer {
   /// Since watchers were told.
   var eventsAppended = false
   private let appended: (@Sendable () -> Void)?
-  let cache: WaysInCache
+  let marks: CommitMarks
+  let waysIn: WaysInCache
   private var checkpoints: CheckpointPlan
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress, cache: WaysInCache, observer: (any StoreObserver)?, appended: (@Sendable () -> Void)?
+    progress: Progress, marks: CommitMarks, waysIn: WaysInCache, observer: (any StoreObserver)?,
+    appended: (@Sendable () -> Void)?
   ) throws(Failure) {
     self.connection = connection
     self.lock = consume lock
@@ -45,7 +47,8 @@ final class Writer {
     self.options = options
     self.progress = progress
     self.observer = observer
-    self.cache = cache
+    self.marks = marks
+    self.waysIn = waysIn
     self.appended = appended
     checkpoints = CheckpointPlan(options)
     begin = try connection.prepare("BEGIN IMMEDIATE")
@@ -202,7 +205,7 @@ final class Writer {
         return value
       }
       try commit.run()
-      cache.advance()
+      marks.advance()
       progress.transactions.add(1, ordering: .relaxed)
       return value
     } catch {

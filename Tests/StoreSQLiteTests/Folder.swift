@@ -21,3 +21,13 @@ extension Store {
 extension AccountRecord {
   init(_ id: String) { self.init(id: id, createdAt: Timestamp(millis: 0)) }
 }
+
+extension Reader {
+  static func withoutCaches(path: String, options: Options = Options()) throws -> Reader {
+    var options = options
+    options.accountsKept = 0
+    let marks = CommitMarks()
+    return try Reader(
+      path: path, options: options, marks: marks, waysIn: WaysInCache(accounts: 0, bytesMax: 0, marks: marks))
+  }
+}

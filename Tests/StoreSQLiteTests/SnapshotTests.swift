@@ -87,8 +87,7 @@ import Testing
     await store.close()
     var options = Options()
     options.mappedBytes = 0
-    let reader = try Reader(
-      path: folder.file, options: options, cache: WaysInCache(accounts: 0, bytesMax: 0))
+    let reader = try Reader.withoutCaches(path: folder.file, options: options)
     try open(O_WRONLY)
     let failure = #expect(throws: Failure.self) { try reader.facts(Self.ann) }
     #expect(try #require(failure).code & 0xff == 10, "SQLITE_IOERR")

@@ -84,7 +84,8 @@ extension SignIn {
   }
 
   private func signIn(_ attempt: Attempt) async throws -> SignInAnswer {
-    let query = attempt.query(environment.policy)
+    var query = attempt.query(environment.policy)
+    query.lastSignInMayLag = true
     let settled = try await environment.settle(query, try await environment.first(query), call: attempt.call) {
       facts, now in
       step(federated(attempt, now).decide(facts), attempt, now)

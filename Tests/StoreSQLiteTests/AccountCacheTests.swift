@@ -1,0 +1,79 @@
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+@Suite struct AccountCacheTests {
+  private let marks: CommitMarks
+  private let cache: AccountCache
+  private let key = IdentityKey(providerID: "google.com", subject: "1")
+
+  init() {
+    marks = CommitMarks()
+    cache = AccountCache(room: 64, marks: marks)
+  }
+
+  private func owner(named name: String = "", _ id: String = "ann") -> Held<AccountState> {
+    var account = AccountRecord(id)
+    account.displayName = name
+    return Held(wrappedValue: AccountState(account: account))
+  }
+
+  @Test func `an identity that was never looked up is not known`() { #expect(cache.find(key) == nil) }
+
+  @Test func `what was kept is found, by its own identity alone`() {
+    cache.keep(owner(), of: key, asOf: marks.commit)
+    #expect(cache.find(key) == owner())
+    #expect(cache.find(IdentityKey(providerID: "google.com", subject: "2")) == nil)
+    #expect(cache.find(IdentityKey(providerID: "oidc.corp", subject: "1")) == nil)
+  }
+
+  @Test func `that nobody has an identity is not kept, since its account would have no mark`() {
+    cache.keep(Held(wrappedValue: nil), of: key, asOf: marks.commit)
+    #expect(cache.find(key) == nil)
+  }
+
+  @Test func `a change of the account makes it unknown before it is committed`() {
+    cache.keep(owner(), of: key, asOf: marks.commit)
+    marks.touch(AccountCache.hash(ofAccount: "ann"))
+    #expect(cache.find(key) == nil)
+    marks.advance()
+    #expect(cache.find(key) == nil)
+    cache.keep(owner(), of: key, asOf: marks.commit)
+    #expect(cache.find(key) == owner())
+  }
+
+  @Test func `a reader whose snapshot is older than the change cannot bring back what it saw`() {
+    let before = marks.commit
+    marks.touch(AccountCache.hash(ofAccount: "ann"))
+    cache.keep(owner(), of: key, asOf: before)
+    #expect(cache.find(key) == nil)
+    marks.advance()
+    cache.keep(owner(), of: key, asOf: before)
+    #expect(cache.find(key) == nil)
+  }
+
+  @Test func `an account is kept up to its bytes, and not with one more`() {
+    let most = AccountCache.textBytesMax - "ann".utf8.count
+    cache.keep(owner(named: String(repeating: "n", count: most + 1)), of: key, asOf: marks.commit)
+    #expect(cache.find(key) == nil)
+    cache.keep(owner(named: String(repeating: "n", count: most)), of: key, asOf: marks.commit)
+    #expect(cache.find(key) != nil)
+  }
+
+  @Test func `however many are asked for, no more are kept than there is room for`() {
+    for number in 0..<1000 {
+      let key = IdentityKey(providerID: "google.com", subject: "\(number)")
+      cache.keep(owner(), of: key, asOf: marks.commit)
+      #expect(cache.find(key) == owner())
+    }
+    let kept = (0..<1000).filter { cache.find(IdentityKey(providerID: "google.com", subject: "\($0)")) != nil }
+    #expect((1...64).contains(kept.count))
+  }
+
+  @Test func `without room nothing is kept`() {
+    let cache = AccountCache(room: 0, marks: marks)
+    cache.keep(owner(), of: key, asOf: marks.commit)
+    #expect(cache.find(key) == nil)
+  }
+}

@@ -1,0 +1,122 @@
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// Every write that can change what readers keep in memory, in any order, against a reader that keeps nothing.
+@Suite struct CoherenceTests {
+  let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  private func email(_ random: inout SystemRandomNumberGenerator) -> String {
+    "person\(Int.random(in: 0..<6, using: &random))@example.com"
+  }
+
+  /// A change as a use case would make it: what hangs on an account is written with its version raised.
+  private func change(_ state: AccountState?, _ id: String, _ random: inout SystemRandomNumberGenerator) -> Change {
+    guard let state else {
+      var account = AccountRecord(id)
+      account.email = Bool.random(using: &random) ? email(&random) : nil
+      return Change([.insertAccount(account)])
+    }
+    let edited = Write.guardAccount(id: id, version: state.account.version)
+    let assertion = Assertion(
+      identity: IdentityKey(providerID: ["google.com", "oidc.corp"].randomElement(using: &random)!, subject: id),
+      email: email(&random), tier: Bool.random(using: &random) ? .verified : .unverified)
+    let identity = IdentityRecord(assertion: assertion, accountID: id, linkedAt: Timestamp(millis: 0))
+    let kind: FactorKind = [.phone, .totp, .recoveryCode].randomElement(using: &random)!
+    let factor = FactorRecord(id: kind.rawValue, accountID: id, kind: kind, enrolledAt: Timestamp(millis: 0))
+    switch Int.random(in: 0..<21, using: &random) {
+    case 0: return Change([
+        .closeAccount(
+          ClosedAccountRecord(id: id, closedAt: Timestamp(millis: 0)), version: state.account.version)])
+    case 1...3: return Change([edited, .insertIdentity(identity)])
+    case 4, 5: return Change([edited, .updateIdentity(identity)])
+    case 6, 7: return Change([edited, .deleteIdentity(identity.key, accountID: id)])
+    // Without the account's own version, which no promise of the store asks for.
+    case 8...11:
+      let isEnrolled = state.factors.contains { $0.id == factor.id }
+      return Change([isEnrolled ? .deleteFactor(id: factor.id, accountID: id) : .insertFactor(factor)])
+    case 12: return Change(state.factors.first.map { [.updateFactor(renamed($0, &random))] } ?? [])
+    case 13: return Change([.rememberUnlink(UnlinkRecord(accountID: id, key: identity.key, at: now(&random)))])
+    case 14: return Change([.forgetUnlink(accountID: id, identity.key)])
+    case 15: return Change([.cutOff(accountID: id, at: now(&random), disabling: false)])
+    case 16: return Change([.touchAccount(id: id, version: state.account.version, lastSignInAt: now(&random))])
+    default:
+      var account = state.account
+      account.email = Int.random(in: 0..<4, using: &random) == 0 ? nil : email(&random)
+      account.passwordHash = Bool.random(using: &random) ? "hash" : nil
+      account.emailLink = Bool.random(using: &random)
+      account.phoneNumber = Bool.random(using: &random) ? "+4915114\(id)" : nil
+      return Change([.updateAccount(account)])
+    }
+  }
+
+  private func renamed(_ factor: FactorRecord, _ random: inout SystemRandomNumberGenerator) -> FactorRecord {
+    var factor = factor
+    factor.displayName = "\(Int.random(in: 0..<100, using: &random))"
+    return factor
+  }
+
+  private func now(_ random: inout SystemRandomNumberGenerator) -> Timestamp {
+    Timestamp(millis: .random(in: 1..<1_000_000, using: &random))
+  }
+
+  /// Who has each identity, but for the last sign-in.
+  private func owner(_ provider: String, _ id: String) -> Query {
+    var query = Query()
+    query.identity = IdentityKey(providerID: provider, subject: id)
+    query.lastSignInMayLag = true
+    return query
+  }
+
+  private func withoutLastSignIn(_ state: AccountState?) -> AccountState? {
+    var state = state
+    state?.account.lastSignInAt = nil
+    return state
+  }
+
+  @Test func `what is kept tells what the file holds, after each of a thousand changes`() async throws {
+    let store = try SQLiteStore(path: folder.file)
+    var random = SystemRandomNumberGenerator()
+    var committed = 0
+    // The id of an account that was removed is never given again.
+    var ids = (0..<4).map { "account\($0)" }
+    for _ in 0..<1000 {
+      let place = Int.random(in: 0..<4, using: &random)
+      let id = ids[place]
+      var query = Query()
+      query.accountID = id
+      let facts = try await store.load(query)
+      if facts.closedAccount != nil { ids[place] += "'" }
+      let state = facts.account
+      let outcome = try await store.commit(change(state, id, &random), fate: Fate())
+      if outcome == .committed { committed += 1 }
+      let uncached = try Reader.withoutCaches(path: folder.file)
+      for number in 0..<6 {
+        for linkedToo in [false, true] {
+          var query = Query()
+          query.waysIn = "person\(number)@example.com"
+          query.includesLinkedEmail = linkedToo
+          let found = try await store.load(query).waysIn
+          #expect(try uncached.facts(query).waysIn == found)
+          #expect(try await store.load(query).waysIn == found)
+        }
+      }
+      for provider in ["google.com", "oidc.corp"] {
+        for id in ids {
+          let query = owner(provider, id)
+          let held = withoutLastSignIn(try uncached.facts(query).identityOwner)
+          for _ in 0..<2 { #expect(withoutLastSignIn(try await store.load(query).identityOwner) == held) }
+          var exact = query
+          exact.lastSignInMayLag = false
+          #expect(try await store.load(exact).identityOwner == uncached.facts(exact).identityOwner)
+        }
+      }
+      uncached.endSnapshot()
+    }
+    #expect(committed > 300)
+    await store.close()
+  }
+}
