@@ -8,7 +8,7 @@ extension Writer {
     do throws(Failure) {
       for write in change.writes {
         try markKept(write)
-        if let refusal = try apply(write) { return refusal }
+        if let refusal = try apply(write, of: change) { return refusal }
       }
       return .committed
     } catch {
@@ -18,12 +18,13 @@ extension Writer {
   }
 
   /// nil: written.
-  private func apply(_ write: Write) throws(Failure) -> Outcome? {
+  private func apply(_ write: Write, of change: Change) throws(Failure) -> Outcome? {
     switch write {
     case .insertAccount(let account): return try insert(account) ? nil : .conflict(.accountID)
     case .updateAccount(let account): return try update(account) ? nil : .stale
     case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
-    case .touchAccount(let id, let version, let at): return try touch(id, version, at) ? nil : .stale
+    case .touchAccount(let id, let version, let at):
+      return try change.opensSession(of: id) ? has(id, version) ? nil : .stale : touch(id, version, at) ? nil : .stale
     case .confirmAccount(let id, let version): return try has(id, version) ? nil : .stale
     case .cutOff(let id, let at, let disabling): return try cutOff(id, at, disabling: disabling) ? nil : .stale
     case .guardFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
@@ -36,7 +37,7 @@ extension Writer {
     case .updateFactor(let factor): return try update(factor) ? nil : .stale
     case .deleteFactor(let id, let accountID): return try deleteFactor(id, of: accountID) ? nil : .stale
     case .guardNoFactors(let accountID): return try hasFactors(accountID) ? .stale : nil
-    case .insertSession(let session): try insert(session)
+    case .insertSession(let session): try insert(session, signedInAt: change.signIn(to: session.accountID))
     case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
       return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt) ? nil : .stale
     case .closeSession(let id, let at, let reason): try closeSession(id, at, reason)
@@ -76,6 +77,19 @@ extension Writer {
     case .noteIdle(let accountID, let since): try noteIdle(accountID, since)
     case .keepImportKey(let key): try keep(key)
     }
+    return nil
+  }
+}
+
+/// A sign-in is noted in the session that it opens, among the account's others in an index that is written anyway: for
+/// nothing but the moment the account's own row would cost a page of the log, and later of the file.
+extension Change {
+  fileprivate func opensSession(of accountID: String) -> Bool {
+    writes.contains { if case .insertSession(let session) = $0 { session.accountID == accountID } else { false } }
+  }
+
+  fileprivate func signIn(to accountID: String) -> Timestamp? {
+    for case .touchAccount(accountID, _, let at) in writes { return at }
     return nil
   }
 }

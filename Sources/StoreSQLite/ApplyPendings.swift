@@ -187,12 +187,7 @@ extension Writer {
         (SELECT digest FROM spent_tokens WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
       """
     ).bind(now).bind(rowsMax).run()
-    let sessions = try connection.statement(
-      """
-      DELETE FROM sessions WHERE rowid IN
-        (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day LIMIT ?)
-      """
-    ).bind(now).bind(rowsMax).run()
+    let sessions = try sweepSessions(now, rowsMax)
     let throttles = try sweepThrottles(now, rowsMax)
     let deliveries = try sweepDeliveries(now, rowsMax)
     let events = try sweepEvents(before: auditedBefore, rowsMax)

@@ -1,14 +1,15 @@
 import Store
 
 extension Writer {
-  func insert(_ session: SessionRecord) throws(Failure) {
+  /// - Parameter signedInAt: nil: it goes on from another session.
+  func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(Failure) {
     try connection.statement(
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
         sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
         expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, second_factor_id, began_with,
-        ends_at, ends_day)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?24, ?24 / 86400000)
+        signed_in_at, ends_at, ends_day)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?25, ?25 / 86400000)
       """
     ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
@@ -16,7 +17,8 @@ extension Writer {
       .bind(session.createdAt)
       .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
       .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
-      .bind(session.secondFactorID).bind(session.beganWith).bind(session.endsAt).runInsert()
+      .bind(session.secondFactorID).bind(session.beganWith).bind(signedInAt).bind(session.endsAt)
+      .runInsert()
   }
 
   func rotate(
@@ -71,6 +73,28 @@ extension Writer {
         AND (?4 IS NULL OR id <> ?4)
       """
     ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
+  }
+
+  /// Those that ended before this day. The last sign-in that they tell is kept in its account, where no later session
+  /// tells another.
+  func sweepSessions(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int64 {
+    try connection.statement(
+      """
+      UPDATE accounts SET last_sign_in_at = told.at
+      FROM (
+        SELECT account_id, max(signed_in_at) AS at FROM sessions WHERE rowid IN
+          (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day, rowid LIMIT ?)
+        GROUP BY account_id) AS told
+      WHERE id = told.account_id AND told.at > coalesce(last_sign_in_at, -1)
+        AND told.at = (SELECT max(signed_in_at) FROM sessions WHERE account_id = told.account_id)
+      """
+    ).bind(now).bind(rowsMax).run()
+    return try connection.statement(
+      """
+      DELETE FROM sessions WHERE rowid IN
+        (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day, rowid LIMIT ?)
+      """
+    ).bind(now).bind(rowsMax).run()
   }
 
   func isOpen(_ id: String, _ at: Timestamp) throws(Failure) -> Bool {

@@ -8,7 +8,7 @@ enum Migrations {
   static let steps = [
     accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
     deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
-    positions, completedRows, beginnings, channels,
+    positions, completedRows, beginnings, channels, signIns,
   ]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
@@ -326,6 +326,15 @@ enum Migrations {
   /// NULL in sessions that are older than this: they are taken to have begun with what they name.
   private static let beginnings = """
     ALTER TABLE sessions ADD COLUMN began_with TEXT;
+    """
+
+  /// The sign-in that opened the session; NULL where none did, as in those that go on from another, and in older rows.
+  /// What finds an account's sessions also tells its last sign-in; few of them are on a device that has a name.
+  private static let signIns = """
+    ALTER TABLE sessions ADD COLUMN signed_in_at INTEGER;
+    CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);
+    CREATE INDEX sessions_by_device ON sessions (account_id, device_id) WHERE device_id <> '';
+    DROP INDEX sessions_by_account;
     """
 
   /// Rows of an account are counted as 'stranger' or 'account' (`CountScope.ofAccount`), with its id.

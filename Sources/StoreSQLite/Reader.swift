@@ -60,7 +60,7 @@ final class Reader {
     lastEvent = try connection.prepare("SELECT coalesce(max(position), 0) FROM audit")
     device = try connection.prepare(
       """
-      SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ?
+      SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ? AND device_id <> ''
         AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
       """)
     dueDeliveries = try connection.prepare(

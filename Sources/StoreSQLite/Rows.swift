@@ -7,7 +7,8 @@ struct AccountRow {
   static let columns = """
     a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
     a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.custom_token, \
-    a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
+    a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, \
+    a.last_sign_in_at, (SELECT max(signed_in_at) FROM sessions WHERE account_id = a.id), \
     a.email_proved_at, a.phone_number_set_at, a.identity_count, a.factor_count, a.unlink_count
     """
   let number: Int64
@@ -37,7 +38,8 @@ struct AccountRow {
     account.madeByAdministrator = row.bool()
     account.tokensValidAfter = row.optionalTimestamp()
     account.createdAt = row.timestamp()
-    account.lastSignInAt = row.optionalTimestamp()
+    let (noted, toldBySessions) = (row.optionalTimestamp(), row.optionalTimestamp())
+    account.lastSignInAt = [noted, toldBySessions].compactMap(\.self).max()
     account.emailProvedAt = row.optionalTimestamp()
     account.phoneNumberSetAt = row.optionalTimestamp()
     self.account = account

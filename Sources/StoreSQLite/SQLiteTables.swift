@@ -133,6 +133,11 @@ extension StoredTable {
 
   private func expression(_ column: String) -> String {
     if column == "account_id", hangsOnAccount { return "a.id" }
+    // Of an account, which others tell of their own accord: here its sessions may tell a later one.
+    if column == "last_sign_in_at" {
+      let told = "(SELECT max(signed_in_at) FROM sessions WHERE account_id = t.id)"
+      return "coalesce(max(t.last_sign_in_at, \(told)), t.last_sign_in_at, \(told))"
+    }
     // Of the absolute end, which here is divided where it is needed.
     if column == "expires_day" { return "t.expires_at / 86400000" }
     return "t.\(column)"

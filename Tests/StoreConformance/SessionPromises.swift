@@ -17,6 +17,44 @@ extension Promise {
       try bench.equal(facts.sessionAccount, AccountState(account: bench.account("ann")))
       try bench.equal(try await bench.loadSession("t"), closed)
     },
+    Promise("the sign-in that a session was opened by is its account's last, also once the session is gone") { bench in
+      func lastSignIn() async throws -> Timestamp? {
+        let state = try await bench.loadAccount("ann")
+        return state?.account.lastSignInAt
+      }
+      func signIn(_ session: String, _ at: Timestamp, idleMillis: Int64) -> Change {
+        Change([
+          .touchAccount(id: "ann", version: 1, lastSignInAt: at),
+          .insertSession(bench.session(session, of: "ann", idleMillis: idleMillis, absoluteMillis: .max >> 8)),
+        ])
+      }
+      let day: Int64 = 86_400_000
+      let (first, second) = (Bench.noon.adding(millis: 1), Bench.noon.adding(millis: 2))
+      try await bench.prepare(.insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")))
+      try bench.equal(try await bench.store.commit(signIn("s", first, idleMillis: day), fate: Fate()), .committed)
+      try bench.equal(try await lastSignIn(), first)
+      try bench.equal(try await bench.store.commit(signIn("t", second, idleMillis: 3 * day), fate: Fate()), .committed)
+      try await bench.prepare(.insertSession(bench.session("goes on", of: "ann")))
+      try bench.equal(try await lastSignIn(), second)
+      try bench.equal(try await bench.load { $0.sessionID = "s" }.sessionAccount?.account.lastSignInAt, second)
+      for days in [2, 9] {
+        _ = try await bench.store.sweep(at: Bench.noon.adding(millis: Int64(days) * day), rowsMax: 10)
+        try bench.equal(try await lastSignIn(), second)
+      }
+      try bench.equal(try await bench.loadSession("t"), nil)
+      try bench.equal(try await bench.loadAccount("bob")?.account.lastSignInAt, nil)
+    },
+    Promise("no session is opened by a sign-in to an account that has changed or is gone") { bench in
+      try await bench.prepare(.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 1))
+      for (id, version) in [("ann", Int64(1)), ("bob", 1)] {
+        let outcome = try await bench.commit(
+          .touchAccount(id: id, version: version, lastSignInAt: Bench.noon),
+          .insertSession(bench.session("s", of: id)))
+        try bench.equal(outcome, .stale)
+      }
+      try bench.equal(try await bench.loadSession("s"), nil)
+      try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
+    },
     Promise("a rotation moves to the next token and keeps the one before") { bench in
       try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
       let (at, idle) = (Bench.noon.adding(millis: 10), Bench.noon.adding(millis: 2000))

@@ -77,6 +77,11 @@ final class Embedded: Sendable {
   }
 
   private static func fillSessions(_ store: SQLiteStore) async throws {
+    let session = SessionRecord(
+      id: "of a sign-in", accountID: "a", caller: CallerName("shop"), refreshDigest: digest(7), authTime: at(7),
+      signInProviderID: "password", methods: ["pwd"], audience: "", createdAt: at(7), idleExpiresAt: at(86_400_000),
+      expiresAt: at(86_400_000))
+    try await put(store, .touchAccount(id: "a", version: 1, lastSignInAt: at(7)), .insertSession(session))
     for (index, id) in ["open", "closed", "rotated"].enumerated() {
       var session = SessionRecord(
         id: id, accountID: "full", caller: CallerName("shop"), refreshDigest: digest(index), authTime: noon,

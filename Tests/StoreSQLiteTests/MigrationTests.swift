@@ -44,6 +44,25 @@ import Testing
     #expect(counts == ["account ann 1", "caller shop 3", "stranger ann 2"])
   }
 
+  @Test func `sessions that were there before they told of sign-ins leave that to their account`() throws {
+    try Migrations.run(on: connection, steps: Array(Migrations.steps.dropLast()))
+    try connection.execute(
+      """
+      INSERT INTO accounts (id, version, display_name, photo_url, custom_claims, email_link, anonymous, disabled,
+        made_by_administrator, created_at, last_sign_in_at)
+      VALUES ('ann', 1, '', '', '', 0, 0, 0, 0, 0, 5);
+      INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, audience,
+        claims_json, created_at, last_used_at, idle_expires_at, expires_at, ip_address, user_agent, device_id, ends_at)
+      VALUES ('s', 'ann', 'shop', x'00', 9, '', '', '', '', 9, 9, 9, 9, '', '', '', 9)
+      """)
+    try Migrations.run(on: connection)
+    let reader = try Reader.withoutCaches(path: folder.file)
+    var query = Query()
+    query.accountID = "ann"
+    #expect(try reader.facts(query).account?.account.lastSignInAt == Timestamp(millis: 5))
+    reader.endSnapshot()
+  }
+
   @Test func `sessions that were there before their end was kept by the day are swept as all are`() throws {
     try Migrations.run(on: connection, steps: Array(Migrations.steps.prefix(3)))
     let day = 86_400_000
