@@ -109,7 +109,7 @@ package struct SecondFactorRequired: Hashable, Sendable {
   }
 }
 
-package enum SignInAnswer: Hashable, Sendable {
+package indirect enum SignInAnswer: Hashable, Sendable {
   case session(SessionGrant)
   case accountExists(AccountExists)
   case secondFactorRequired(SecondFactorRequired)

@@ -5,7 +5,8 @@ package struct Change: Hashable, Sendable {
   package init(_ writes: [Write] = []) { self.writes = writes }
 }
 
-package enum Write: Hashable, Sendable {
+/// Kept by reference: a use case gathers a handful, which are handed on and put into lists several times.
+package indirect enum Write: Hashable, Sendable {
   /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`.
   case insertAccount(AccountRecord)
   /// Stores the record as version + 1 where the stored version still is `record.version`, else `.stale`. Unique keys as

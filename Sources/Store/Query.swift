@@ -211,8 +211,8 @@ package struct Facts: Hashable, Sendable {
 }
 
 /// Keeps a record outside of the struct that names it: most facts of a call are nil, and those that are not are handed
-/// from the backend to the decision as one pointer.
-@propertyWrapper package struct Held<Record: Hashable & Sendable>: Hashable, Sendable {
+/// on as one pointer.
+@propertyWrapper package struct Held<Record: Sendable>: Sendable {
   private final class Place: Sendable {
     let record: Record
     init(_ record: Record) { self.record = record }
@@ -232,8 +232,12 @@ package struct Facts: Hashable, Sendable {
     get { self }
     set { self = newValue }
   }
+}
 
+extension Held: Equatable where Record: Equatable {
   package static func == (left: Held, right: Held) -> Bool { left.wrappedValue == right.wrappedValue }
+}
 
+extension Held: Hashable where Record: Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
 }

@@ -30,7 +30,7 @@ package struct HeldAssertion: Hashable, Sendable {
   package var existingOnly = false
   package var claimAddress = false
   /// The code that was sent for this call, where its second factor is a telephone.
-  package var sentCode: SentCode?
+  @Held package var sentCode: SentCode?
 
   package init(_ assertion: Assertion, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
     self.assertion = assertion

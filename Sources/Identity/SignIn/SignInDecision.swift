@@ -4,11 +4,11 @@ import Store
 /// or drawn here.
 enum SignInDecision: Hashable, Sendable {
   case refuse(Failure)
-  case open(Opening)
+  indirect case open(Opening)
   /// The assertion is held for the account found.
-  case accountExists(Conflict)
+  indirect case accountExists(Conflict)
   /// S11: what was to be done is held, and decided again once the factor has passed.
-  case secondFactorRequired(AccountState)
+  indirect case secondFactorRequired(AccountState)
   /// The password that was checked is not the account's any more.
   case checkAgain
 }
@@ -22,7 +22,7 @@ struct Opening: Hashable, Sendable {
   var isNewAccount = false
   var revokedProviderIDs: [String] = []
   /// The account that the address was claimed from, as it will be.
-  var detached: AccountState?
+  @Held var detached: AccountState?
 }
 
 /// An address that another account owns.

@@ -1,6 +1,7 @@
 import Store
 
-/// One try to sign in: what was verified, before any record is looked at.
+/// One try to sign in: what was verified, before any record is looked at. It is handed on many times, so that what most
+/// tries do not have is held outside of it.
 struct Attempt: Sendable {
   /// What is put aside where the person has to do something else first.
   var held: HeldAssertion
@@ -10,17 +11,17 @@ struct Attempt: Sendable {
   var tokens: ProviderTokens?
   let call: CallFacts
   /// The row that this call completes.
-  var row: PendingRecord?
+  @Held var row: PendingRecord?
   /// The other token of a completion: the credential's own, beside the held one.
   var alsoSpent: SingleUse?
   /// Of a password: what its failure is counted by. Of an anonymous sign-up: what it is counted by itself.
-  var admitted: AdmittedAttempt?
+  @Held var admitted: AdmittedAttempt?
   /// By what a completion is counted, which links as Link does.
-  var change: AdmittedAttempt?
+  @Held var change: AdmittedAttempt?
   /// The second factor that this call has shown.
-  var passed: PassedFactor?
+  @Held var passed: PassedFactor?
   /// The code that proves the credential, used up by what this call commits.
-  var code: ProvedCode?
+  @Held var code: ProvedCode?
 
   init(_ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts) {
     held = HeldAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
@@ -103,10 +104,10 @@ struct SignInOutcome: Hashable, Sendable {
 /// From a decision about signing in to what is committed and answered.
 extension SignIn {
   enum Result: Sendable {
-    case session(OpenedSession, Opening)
+    indirect case session(OpenedSession, Opening)
     case answer(SignInAnswer)
     /// The row was completed before, by this session.
-    case completed(OpenedSession, AccountState)
+    indirect case completed(OpenedSession, AccountState)
     case checkAgain
   }
 
