@@ -4,7 +4,8 @@
 // connections of the reactors, the reading thread that serves everybody else, and the thread that makes a copy.
 // Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log.
 // Read next: Writer.swift (group commit), CheckpointPlan.swift (when the log is moved), Reader.swift (snapshots),
-// Migrations.swift (the schema), SQLiteTables.swift (whole tables, on their way to another backend).
+// CommitMarks.swift (what readers may keep in memory), Migrations.swift (the schema), SQLiteTables.swift (whole tables,
+// on their way to another backend).
 
 import Glibc
 import Reactor
