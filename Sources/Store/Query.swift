@@ -1,4 +1,7 @@
 /// The look-ups one call needs, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
+///
+/// What a backend keeps in memory (`waysIn`, and the owner of an identity whose last sign-in may lag) is as true as the
+/// snapshot, but may be of a moment of the call before it: whoever decides on that account guards its version.
 package struct Query: Hashable, Sendable {
   /// The record under this idempotency key.
   package var idempotency: Digest?

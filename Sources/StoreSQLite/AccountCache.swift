@@ -14,8 +14,9 @@ final class AccountCache {
     let commit: UInt64
   }
 
-  /// The most that one account may take of it, in bytes of its texts.
-  static let textBytesMax = 4096
+  /// The most that one account may take of it: its texts, and what hangs on it by the piece.
+  static let bytesMax = 4096
+  static let bytesPerPiece = 128
 
   private var entries: [Entry?]
   private let marks: CommitMarks
@@ -42,7 +43,7 @@ final class AccountCache {
 
   /// `commit` is that of before the snapshot in which the account was found.
   func keep(_ owner: Held<AccountState>, of key: IdentityKey, asOf commit: UInt64) {
-    guard !entries.isEmpty, let state = owner.wrappedValue, state.textBytes <= AccountCache.textBytesMax else { return }
+    guard !entries.isEmpty, let state = owner.wrappedValue, state.bytes <= AccountCache.bytesMax else { return }
     let hash = AccountCache.hash(ofAccount: state.account.id)
     guard commit >= marks.last(hash) else { return }
     entries[place(of: key)] = Entry(key: key, owner: owner, hash: hash, commit: commit)
@@ -57,23 +58,22 @@ final class AccountCache {
 }
 
 extension AccountState {
-  /// Of all that has no fixed size.
-  fileprivate var textBytes: Int {
+  fileprivate var bytes: Int {
     let texts = [
       account.id, account.email, account.emailProofProviderID, account.emailSource, account.phoneNumber,
       account.displayName, account.photoURL, account.customClaimsJSON, account.passwordHash,
     ]
     var count = texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
     for identity in identities {
-      count += identity.key.textBytes + (identity.email?.utf8.count ?? 0) + identity.displayName.utf8.count
+      count += identity.key.bytes + (identity.email?.utf8.count ?? 0) + identity.displayName.utf8.count
       count += identity.photoURL.utf8.count + identity.username.utf8.count
     }
     for factor in factors { count += factor.displayName.utf8.count + factor.sealedSecret.count }
-    for unlink in unlinks { count += unlink.key.textBytes }
-    return count
+    for unlink in unlinks { count += unlink.key.bytes }
+    return count + (identities.count + factors.count + unlinks.count) * AccountCache.bytesPerPiece
   }
 }
 
 extension IdentityKey {
-  fileprivate var textBytes: Int { providerID.utf8.count + subject.utf8.count }
+  fileprivate var bytes: Int { providerID.utf8.count + subject.utf8.count }
 }

@@ -89,8 +89,9 @@ extension Change {
   }
 
   fileprivate func signIn(to accountID: String) -> Timestamp? {
-    for case .touchAccount(accountID, _, let at) in writes { return at }
-    return nil
+    var last: Timestamp?
+    for case .touchAccount(accountID, _, let at) in writes { last = max(last ?? at, at) }
+    return last
   }
 }
 

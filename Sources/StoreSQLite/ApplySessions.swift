@@ -1,7 +1,7 @@
 import Store
 
 extension Writer {
-  /// - Parameter signedInAt: nil: it goes on from another session.
+  /// - Parameter signedInAt: nil: it goes on from another session, or its change writes the moment into the account.
   func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(Failure) {
     try connection.statement(
       """

@@ -328,8 +328,9 @@ enum Migrations {
     ALTER TABLE sessions ADD COLUMN began_with TEXT;
     """
 
-  /// The sign-in that opened the session; NULL where none did, as in those that go on from another, and in older rows.
-  /// What finds an account's sessions also tells its last sign-in; few of them are on a device that has a name.
+  /// The sign-in that opened the session, where its account does not say it: NULL in sessions that go on from another,
+  /// of sign-ins that changed more of the account, and older than this. What finds an account's sessions also tells its
+  /// last sign-in; few of them are on a device that has a name.
   private static let signIns = """
     ALTER TABLE sessions ADD COLUMN signed_in_at INTEGER;
     CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);

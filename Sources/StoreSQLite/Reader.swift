@@ -86,7 +86,7 @@ final class Reader {
     importKey = try connection.prepare("SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = ?")
   }
 
-  /// Answers from the snapshot, which the first question that the cache cannot answer opens.
+  /// Answers from the snapshot, which the first question opens that nothing kept in memory can answer.
   func facts(_ query: Query) throws(Failure) -> Facts {
     var facts = Facts()
     if let email = query.waysIn { facts.waysIn = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }

@@ -44,6 +44,46 @@ extension Promise {
       try bench.equal(try await bench.loadSession("t"), nil)
       try bench.equal(try await bench.loadAccount("bob")?.account.lastSignInAt, nil)
     },
+    Promise("the last sign-in is the later one of what the account and its sessions tell, also once those are gone") {
+      bench in
+      let day: Int64 = 86_400_000
+      func lastSignIn(_ id: String) async throws -> Timestamp? {
+        let state = try await bench.loadAccount(id)
+        return state?.account.lastSignInAt
+      }
+      for (id, inAccount, inSession) in [("ann", Int64(5), Int64(3)), ("bob", 3, 5)] {
+        var account = bench.account(id)
+        try await bench.prepare(.insertAccount(account))
+        try await bench.prepare(
+          .touchAccount(id: id, version: 1, lastSignInAt: Bench.noon.adding(millis: inSession)),
+          .insertSession(bench.session("s" + id, of: id)))
+        account.lastSignInAt = Bench.noon.adding(millis: inAccount)
+        try await bench.prepare(.updateAccount(account))
+        try bench.equal(try await lastSignIn(id), Bench.noon.adding(millis: 5))
+      }
+      _ = try await bench.store.sweep(at: Bench.noon.adding(millis: 2 * day), rowsMax: 10)
+      for id in ["ann", "bob"] {
+        try bench.equal(try await bench.loadSession("s" + id), nil)
+        try bench.equal(try await lastSignIn(id), Bench.noon.adding(millis: 5))
+      }
+    },
+    Promise("a sweep of so many rows at a time keeps the last sign-in, in whatever order the sessions end") { bench in
+      let day: Int64 = 86_400_000
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      for (id, at, days) in [("later", Int64(2), Int64(1)), ("sooner", 1, 3), ("first", 0, 2)] {
+        let session = bench.session(id, of: "ann", idleMillis: days * day, absoluteMillis: 9 * day)
+        try await bench.prepare(
+          .touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: at)), .insertSession(session))
+      }
+      for left in [2, 1, 0] {
+        try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 9 * day), rowsMax: 1), 1)
+        let state = try await bench.loadAccount("ann")
+        try bench.equal(state?.account.lastSignInAt, Bench.noon.adding(millis: 2))
+        var there = 0
+        for id in ["later", "sooner", "first"] { there += try await bench.loadSession(id) == nil ? 0 : 1 }
+        try bench.equal(there, left)
+      }
+    },
     Promise("no session is opened by a sign-in to an account that has changed or is gone") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 1))
       for (id, version) in [("ann", Int64(1)), ("bob", 1)] {

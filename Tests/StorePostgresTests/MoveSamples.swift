@@ -77,11 +77,14 @@ final class Embedded: Sendable {
   }
 
   private static func fillSessions(_ store: SQLiteStore) async throws {
-    let session = SessionRecord(
-      id: "of a sign-in", accountID: "a", caller: CallerName("shop"), refreshDigest: digest(7), authTime: at(7),
-      signInProviderID: "password", methods: ["pwd"], audience: "", createdAt: at(7), idleExpiresAt: at(86_400_000),
-      expiresAt: at(86_400_000))
-    try await put(store, .touchAccount(id: "a", version: 1, lastSignInAt: at(7)), .insertSession(session))
+    // Of "full" the account itself tells a later sign-in.
+    for (index, (id, millis)) in [("a", Int64(7)), ("full", -7)].enumerated() {
+      let session = SessionRecord(
+        id: "signed in \(id)", accountID: id, caller: CallerName("shop"), refreshDigest: digest(7 + index),
+        authTime: at(millis), signInProviderID: "password", methods: ["pwd"], audience: "", createdAt: at(millis),
+        idleExpiresAt: at(86_400_000), expiresAt: at(86_400_000))
+      try await put(store, .touchAccount(id: id, version: 1, lastSignInAt: at(millis)), .insertSession(session))
+    }
     for (index, id) in ["open", "closed", "rotated"].enumerated() {
       var session = SessionRecord(
         id: id, accountID: "full", caller: CallerName("shop"), refreshDigest: digest(index), authTime: noon,

@@ -53,12 +53,43 @@ import Testing
     #expect(cache.find(key) == nil)
   }
 
-  @Test func `an account is kept up to its bytes, and not with one more`() {
-    let most = AccountCache.textBytesMax - "ann".utf8.count
-    cache.keep(owner(named: String(repeating: "n", count: most + 1)), of: key, asOf: marks.commit)
+  /// What an account may have in any length, or any number: each of so many bytes.
+  private static let growths: [@Sendable (inout AccountState, Int) -> Void] = [
+    { $0.account.displayName = text($1) }, { $0.account.photoURL = text($1) },
+    { $0.account.customClaimsJSON = text($1) }, { $0.account.passwordHash = text($1) },
+    { state, bytes in
+      var assertion = Assertion(identity: IdentityKey(providerID: "", subject: ""))
+      assertion.username = text(bytes - AccountCache.bytesPerPiece)
+      let identity = IdentityRecord(assertion: assertion, accountID: "", linkedAt: Timestamp(millis: 0))
+      state.identities = [identity]
+    },
+    { state, bytes in
+      let secret = [UInt8](repeating: 1, count: bytes - AccountCache.bytesPerPiece)
+      state.factors = [
+        FactorRecord(id: "", accountID: "", kind: .totp, sealedSecret: secret, enrolledAt: Timestamp(millis: 0))
+      ]
+    },
+    { state, bytes in
+      let most = bytes / AccountCache.bytesPerPiece
+      state.unlinks = (1...most).map { number in
+        let subject = number == 1 ? text(bytes - most * AccountCache.bytesPerPiece) : ""
+        let key = IdentityKey(providerID: "", subject: subject)
+        return UnlinkRecord(accountID: "", key: key, at: Timestamp(millis: 0))
+      }
+    },
+  ]
+
+  private static func text(_ bytes: Int) -> String { String(repeating: "n", count: bytes) }
+
+  @Test(arguments: growths.indices) func `an account is kept up to its bytes, and not with one more`(growth: Int) {
+    var state = AccountState(account: AccountRecord("ann"))
+    let most = AccountCache.bytesMax - "ann".utf8.count
+    Self.growths[growth](&state, most + 1)
+    cache.keep(Held(wrappedValue: state), of: key, asOf: marks.commit)
     #expect(cache.find(key) == nil)
-    cache.keep(owner(named: String(repeating: "n", count: most)), of: key, asOf: marks.commit)
-    #expect(cache.find(key) != nil)
+    Self.growths[growth](&state, most)
+    cache.keep(Held(wrappedValue: state), of: key, asOf: marks.commit)
+    #expect(cache.find(key)?.wrappedValue == state)
   }
 
   @Test func `however many are asked for, no more are kept than there is room for`() {

@@ -56,6 +56,10 @@ extension Tables {
     facts.account = state(query.accountID)
     facts.identityOwner = state(query.identity.flatMap { identities[$0]?.accountID })
     facts.emailOwner = query.email.flatMap(owner)
+    if query.lastSignInMayLag, let owner = facts.identityOwner {
+      facts.identityOwner?.account.lastSignInAt = nil
+      if facts.emailOwner?.account.id == owner.account.id { facts.emailOwner = facts.identityOwner }
+    }
     if let email = query.waysIn {
       facts.waysIn = (owner(of: email) ?? (query.includesLinkedEmail ? linkedOwner(of: email) : nil))?.waysIn
     }
