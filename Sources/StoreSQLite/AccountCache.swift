@@ -35,7 +35,7 @@ final class AccountCache {
 
   /// nil: not known.
   func find(_ key: IdentityKey) -> Held<AccountState>? {
-    guard !entries.isEmpty, let entry = entries[place(of: key)], entry.key == key,
+    guard !entries.isEmpty, let entry = entries[place(of: key)], entry.key.isSame(as: key),
       entry.commit >= marks.last(entry.hash)
     else { return nil }
     return entry.owner
@@ -75,5 +75,10 @@ extension AccountState {
 }
 
 extension IdentityKey {
+  /// Byte by byte, as the file compares: texts that Unicode calls equivalent are two people there.
+  fileprivate func isSame(as other: IdentityKey) -> Bool {
+    subject.utf8.elementsEqual(other.subject.utf8) && providerID.utf8.elementsEqual(other.providerID.utf8)
+  }
+
   fileprivate var bytes: Int { providerID.utf8.count + subject.utf8.count }
 }

@@ -28,6 +28,14 @@ import Testing
     #expect(cache.find(IdentityKey(providerID: "oidc.corp", subject: "1")) == nil)
   }
 
+  @Test func `subjects that Unicode calls equivalent are two people's`() {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    #expect(composed == decomposed)
+    cache.keep(owner(), of: IdentityKey(providerID: "google.com", subject: composed), asOf: marks.commit)
+    #expect(cache.find(IdentityKey(providerID: "google.com", subject: decomposed)) == nil)
+    #expect(cache.find(IdentityKey(providerID: "google.com", subject: composed)) == owner())
+  }
+
   @Test func `that nobody has an identity is not kept, since its account would have no mark`() {
     cache.keep(Held(wrappedValue: nil), of: key, asOf: marks.commit)
     #expect(cache.find(key) == nil)
