@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 /// Every Swift target is compiled alike: language mode 6, strict memory safety (SE-0458), warnings as errors.
@@ -14,10 +15,20 @@ let swift: [SwiftSetting] = [
 
 let isFuzzed = Context.environment["LATCHKEY_FUZZ"] != nil
 
-/// A look at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with
-/// them every test; and so do the fuzz targets.
-let road = isFuzzed
-  ? swift : swift + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+/// Looks at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with them
+/// every test; and so do the fuzz targets.
+let unchecked = ["-enforce-exclusivity=unchecked"]
+
+/// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for it.
+/// Names of private functions begin there with their object's, without its folder, which is another one in each clone.
+let counts = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
+let profiled =
+  Context.environment["LATCHKEY_PROFILE"] != nil
+  ? ["-ir-profile-generate"] : FileManager.default.fileExists(atPath: counts) ? ["-ir-profile-use=\(counts)"] : []
+let profile =
+  profiled.flatMap { ["-Xfrontend", $0] } + ["-Xllvm", "-static-func-full-module-prefix=false"]
+
+let road = isFuzzed ? swift : swift + [.unsafeFlags(unchecked + profile, .when(configuration: .release))]
 
 /// A module of the service; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
