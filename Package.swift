@@ -15,12 +15,12 @@ let swift: [SwiftSetting] = [
 
 let isFuzzed = Context.environment["LATCHKEY_FUZZ"] != nil
 
-/// Looks at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with them
-/// every test; and so do the fuzz targets.
+/// Looks at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with
+/// them every test; and so do the fuzz targets.
 let unchecked = ["-enforce-exclusivity=unchecked"]
 
-/// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for it.
-/// Names of private functions begin there with their object's, without its folder, which is another one in each clone.
+/// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for
+/// it. Names of private functions begin there with their object's, without its folder, which differs between clones.
 let counts = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
 let profiled =
   Context.environment["LATCHKEY_PROFILE"] != nil

@@ -223,11 +223,12 @@ package struct Facts: Hashable, Sendable {
 
   private var place: Place?
 
-  package init(wrappedValue: Record?) { place = wrappedValue.map(Place.init) }
+  /// Not by `map`, which asks the runtime for the type of the place even where there is nothing to keep.
+  package init(wrappedValue: Record?) { place = if let wrappedValue { Place(wrappedValue) } else { nil } }
 
   package var wrappedValue: Record? {
     get { place?.record }
-    set { place = newValue.map(Place.init) }
+    set { self = Held(wrappedValue: newValue) }
   }
 
   /// To hand it on without a copy of the record.

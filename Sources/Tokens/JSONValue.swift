@@ -12,7 +12,8 @@ package enum JSONValue: Equatable, Sendable {
   /// Nil also for what is no object.
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
-    return members.first { $0.name == name }?.value
+    for member in members where member.isNamed(name) { return member.value }
+    return nil
   }
 
   /// A member that may be left out, which null says as well.
@@ -70,6 +71,12 @@ package struct JSONMember: Equatable, Sendable {
   package init(_ name: String, _ value: JSONValue) {
     self.name = name
     self.value = value
+  }
+
+  /// The same bytes (RFC 8259 8.3); `==` takes a composed letter for the two that it is composed of. Lengths come
+  /// first, because nearly every name that is not the one has another length.
+  func isNamed(_ wanted: String) -> Bool {
+    name.utf8.count == wanted.utf8.count && name.utf8.elementsEqual(wanted.utf8)
   }
 }
 

@@ -74,6 +74,14 @@ struct JSONTests {
     #expect(try json(#"[{"a":1},{"a":2}]"#).array?.count == 2)
   }
 
+  @Test func `A member is found by the bytes of its name, not by letters that Unicode takes for the same`() throws {
+    let value = try json("{\"\u{212A}id\":1,\"e\u{301}\":2,\"kid\":3,\"kie\":4}")
+    #expect("\u{212A}id" == "Kid" && "e\u{301}" == "\u{E9}")
+    #expect(value["Kid"] == nil && value["\u{212A}id"] == .int(1))
+    #expect(value["\u{E9}"] == nil && value["e\u{301}"] == .int(2))
+    #expect(value["kid"] == .int(3) && value["kie"] == .int(4) && value["kif"] == nil && value[""] == nil)
+  }
+
   @Test func `Depth 8 is read, depth 9 refused, and a million brackets do not fell the process (check 112)`() throws {
     #expect(try json(String(repeating: "[", count: 8) + String(repeating: "]", count: 8)).array?.count == 1)
     #expect(throws: JSONError.tooDeep) {
