@@ -21,14 +21,16 @@ let unchecked = ["-enforce-exclusivity=unchecked"]
 
 /// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for
 /// it. Names of private functions begin there with their object's, without its folder, which differs between clones.
-let counts = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
-let profiled =
-  Context.environment["LATCHKEY_PROFILE"] != nil
-  ? ["-ir-profile-generate"] : FileManager.default.fileExists(atPath: counts) ? ["-ir-profile-use=\(counts)"] : []
-let profile =
-  profiled.flatMap { ["-Xfrontend", $0] } + ["-Xllvm", "-static-func-full-module-prefix=false"]
+let profile = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
+let isCounting = Context.environment["LATCHKEY_PROFILE"] != nil
+let profiling =
+  isCounting || FileManager.default.fileExists(atPath: profile)
+  ? [
+    "-Xfrontend", isCounting ? "-ir-profile-generate" : "-ir-profile-use=\(profile)",
+    "-Xllvm", "-static-func-full-module-prefix=false",
+  ] : []
 
-let road = isFuzzed ? swift : swift + [.unsafeFlags(unchecked + profile, .when(configuration: .release))]
+let road = isFuzzed ? swift : swift + [.unsafeFlags(unchecked + profiling, .when(configuration: .release))]
 
 /// A module of the service; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {

@@ -25,12 +25,11 @@ def main() -> None:
     stand = Stand(Options(given.home, given.latchkeyd, given.latchkey_load, ACCOUNTS, 1, given.seconds, 0, 1))
     try:
         server = stand.server(LATCHKEY)
-        passwords = stand.people.options_for_passwords()
-        workloads = {
+        workloads: dict[str, list[str]] = {
             "health": [],
             "fetch": ["--addresses", stand.addresses],
             "sign-in-id-token": stand.people.options_for_tokens(),
-            "sign-in-password": passwords,
+            "sign-in-password": stand.people.options_for_passwords(),
             "sign-in-anonymous": [],
             "refresh": ["--prepare", "256"],
             "get": ["--prepare", "256"],
