@@ -1,7 +1,7 @@
 /// The look-ups one call needs, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
 ///
-/// What a backend keeps in memory (`waysIn`, and the owner of an identity whose last sign-in may lag) is as true as the
-/// snapshot, but may be of a moment of the call before it: whoever decides on that account guards its version.
+/// What a backend keeps in memory (`waysIn`, and an account whose last sign-in may lag) is as true as the snapshot, but
+/// may be of a moment of the call before it: whoever decides on that account guards its version.
 package struct Query: Hashable, Sendable {
   /// The record under this idempotency key.
   package var idempotency: Digest?
@@ -11,8 +11,8 @@ package struct Query: Hashable, Sendable {
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?
-  /// With `identity`: the caller sets the owner's `lastSignInAt` itself, so that it may be told one from before later
-  /// sign-ins. All else of the owner is as ever.
+  /// With `identity` or `sessionID`: the caller does not look at the account's `lastSignInAt`, so that it may be told
+  /// one from before later sign-ins. All else of the account is as ever.
   package var lastSignInMayLag = false
   /// The owner of this top-level address.
   package var email: String?

@@ -1,31 +1,24 @@
 import Store
 
-/// Accounts of identities that were asked for lately, kept by one reader: who signs in is mostly somebody who did so
-/// before, and the look-up walks three trees of the file, whose newest pages are in the log.
+/// Accounts that were asked for lately by an identity or a session, kept by one reader: who signs in is mostly somebody
+/// who did so before, and the look-up walks three trees of the file, whose newest pages are in the log.
 ///
 /// An entry tells all that the file holds but `lastSignInAt`, which every sign-in moves on without touching anything
-/// else: it is asked for only where the caller sets that itself (`Query.lastSignInMayLag`).
+/// else: it is asked for only where that does not matter (`Query.lastSignInMayLag`).
 final class AccountCache {
-  private struct Entry {
-    let key: IdentityKey
-    let owner: Held<AccountState>
-    /// Of the account's id.
-    let hash: UInt64
-    let commit: UInt64
+  enum Name {
+    case identity(IdentityKey)
+    case id(String)
   }
 
   /// The most that one account may take of it: its texts, and what hangs on it by the piece.
   static let bytesMax = 4096
   static let bytesPerPiece = 128
 
-  private var entries: [Entry?]
-  private let marks: CommitMarks
+  private let cache: MarkedCache<Name, Held<AccountState>>
 
-  /// - Parameter room: for how many accounts; 0 keeps none.
-  init(room: Int, marks: CommitMarks) {
-    entries = Array(repeating: nil, count: room)
-    self.marks = marks
-  }
+  /// - Parameter room: for how many accounts, a multiple of four; 0 keeps none.
+  init(room: Int, marks: CommitMarks) { cache = MarkedCache(room: room, marks: marks) }
 
   static func hash(ofAccount id: String) -> UInt64 {
     var hasher = Hasher()
@@ -34,26 +27,31 @@ final class AccountCache {
   }
 
   /// nil: not known.
-  func find(_ key: IdentityKey) -> Held<AccountState>? {
-    guard !entries.isEmpty, let entry = entries[place(of: key)], entry.key.isSame(as: key),
-      entry.commit >= marks.last(entry.hash)
-    else { return nil }
-    return entry.owner
-  }
+  func find(_ name: Name) -> Held<AccountState>? { cache.find(name) }
 
   /// `commit` is that of before the snapshot in which the account was found.
-  func keep(_ owner: Held<AccountState>, of key: IdentityKey, asOf commit: UInt64) {
-    guard !entries.isEmpty, let state = owner.wrappedValue, state.bytes <= AccountCache.bytesMax else { return }
-    let hash = AccountCache.hash(ofAccount: state.account.id)
-    guard commit >= marks.last(hash) else { return }
-    entries[place(of: key)] = Entry(key: key, owner: owner, hash: hash, commit: commit)
+  func keep(_ owner: Held<AccountState>, of name: Name, asOf commit: UInt64) {
+    guard let state = owner.wrappedValue, state.bytes <= AccountCache.bytesMax else { return }
+    cache.keep(owner, of: name, account: AccountCache.hash(ofAccount: state.account.id), asOf: commit)
+  }
+}
+
+/// Byte by byte, as the file compares: texts that Unicode calls equivalent are two people there.
+extension AccountCache.Name: Hashable {
+  static func == (left: AccountCache.Name, right: AccountCache.Name) -> Bool {
+    switch (left, right) {
+    case (.identity(let left), .identity(let right)):
+      left.subject.utf8.elementsEqual(right.subject.utf8) && left.providerID.utf8.elementsEqual(right.providerID.utf8)
+    case (.id(let left), .id(let right)): left.utf8.elementsEqual(right.utf8)
+    default: false
+    }
   }
 
-  /// Keyed, so that nobody can choose identities that push each other out.
-  private func place(of key: IdentityKey) -> Int {
-    var hasher = Hasher()
-    hasher.combine(key)
-    return Int(UInt(bitPattern: hasher.finalize()) % UInt(entries.count))
+  func hash(into hasher: inout Hasher) {
+    switch self {
+    case .identity(let key): hasher.combine(key)
+    case .id(let id): hasher.combine(id)
+    }
   }
 }
 
@@ -75,10 +73,5 @@ extension AccountState {
 }
 
 extension IdentityKey {
-  /// Byte by byte, as the file compares: texts that Unicode calls equivalent are two people there.
-  fileprivate func isSame(as other: IdentityKey) -> Bool {
-    subject.utf8.elementsEqual(other.subject.utf8) && providerID.utf8.elementsEqual(other.providerID.utf8)
-  }
-
   fileprivate var bytes: Int { providerID.utf8.count + subject.utf8.count }
 }

@@ -52,10 +52,15 @@ extension Writer {
     ).bind(at).bind(id).bind(version).runHitsRow()
   }
 
+  /// What an earlier change of the same transaction did to the account is seen: it has moved its mark on.
   func has(_ id: String, _ version: Int64) throws(Failure) -> Bool {
-    let statement = try connection.statement("SELECT 1 FROM accounts WHERE id = ? AND version = ?")
+    if let known = versions.find(id) { return known == version }
+    let statement = try connection.statement("SELECT version FROM accounts WHERE id = ?").bind(id)
     defer { statement.reset() }
-    return try statement.bind(id).bind(version).step()
+    guard try statement.step() else { return false }
+    let found = statement.int64()
+    versions.keep(found, of: id, account: AccountCache.hash(ofAccount: id), asOf: marks.commit)
+    return found == version
   }
 
   func cutOff(_ id: String, _ at: Timestamp, disabling: Bool) throws(Failure) -> Bool {

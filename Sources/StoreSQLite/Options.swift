@@ -26,8 +26,11 @@ package struct Options: Sendable {
   package var restartRestMillis: Int64 = 30_000
   /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
   package var waysInCacheBytesMax = 512 << 20
-  /// How many accounts each reader keeps in memory, of those that signed in by an identity lately.
-  package var accountsKept = 4096
+  /// How many accounts each reader keeps in memory, of those that signed in by an identity or refreshed lately: once
+  /// for each of the two.
+  package var accountsKept = 8192
+  /// How many accounts' versions the writer keeps in memory.
+  package var versionsKept = 16_384
   /// What the WAL is cut down to once it starts over after it grew longer, as it does while a copy is made.
   package var logBytesKept: Int64 = 64 << 20
   /// A copy is made in steps of so many pages, with a pause after each: whoever serves callers wants the disk too.

@@ -92,7 +92,9 @@ final class Reader {
     if let email = query.waysIn { facts.waysIn = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id), SessionRecord.init)
-      if let session = facts.session { facts.sessionAccount = try state(accountByID.bind(session.accountID)) }
+      if let session = facts.session {
+        facts.$sessionAccount = try account(session.accountID, lastSignInMayLag: query.lastSignInMayLag)
+      }
     }
     if let id = query.accountID {
       facts.account = try state(accountByID.bind(id))
@@ -216,10 +218,17 @@ final class Reader {
   private func owner(
     of key: IdentityKey, lastSignInMayLag: Bool
   ) throws(Failure) -> Held<AccountState> {
-    if lastSignInMayLag, let kept = accounts.find(key) { return kept }
+    if lastSignInMayLag, let kept = accounts.find(.identity(key)) { return kept }
     let owner = Held(wrappedValue: try state(accountByIdentity.bind(key.providerID).bind(key.subject)))
-    if lastSignInMayLag { accounts.keep(owner, of: key, asOf: snapshotCommit) }
+    if lastSignInMayLag { accounts.keep(owner, of: .identity(key), asOf: snapshotCommit) }
     return owner
+  }
+
+  private func account(_ id: String, lastSignInMayLag: Bool) throws(Failure) -> Held<AccountState> {
+    if lastSignInMayLag, let kept = accounts.find(.id(id)) { return kept }
+    let account = Held(wrappedValue: try state(accountByID.bind(id)))
+    if lastSignInMayLag { accounts.keep(account, of: .id(id), asOf: snapshotCommit) }
+    return account
   }
 
   private func state(_ statement: Statement) throws(Failure) -> AccountState? {

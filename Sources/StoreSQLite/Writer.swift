@@ -33,6 +33,8 @@ final class Writer {
   private let appended: (@Sendable () -> Void)?
   let marks: CommitMarks
   let waysIn: WaysInCache
+  /// Of accounts that confirmed theirs lately.
+  let versions: MarkedCache<String, Int64>
   private var checkpoints: CheckpointPlan
   private let begin, commit, rollback, savepoint, release, undo: Statement
 
@@ -49,6 +51,7 @@ final class Writer {
     self.observer = observer
     self.marks = marks
     self.waysIn = waysIn
+    versions = MarkedCache(room: options.versionsKept, marks: marks)
     self.appended = appended
     checkpoints = CheckpointPlan(options)
     begin = try connection.prepare("BEGIN IMMEDIATE")

@@ -134,6 +134,17 @@ extension Promise {
       try bench.equal(try await bench.commit(.confirmAccount(id: "ann", version: 2)), .stale)
       try bench.equal(try await bench.commit(.confirmAccount(id: "bob", version: 1)), .stale)
     },
+    Promise("a confirmation sees what its own change did before it, and nothing that was undone") { bench in
+      let (first, second) = (Write.confirmAccount(id: "ann", version: 1), Write.confirmAccount(id: "ann", version: 2))
+      let raise = Write.guardAccount(id: "ann", version: 1)
+      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try bench.equal(try await bench.commit(first, raise, first), .stale)
+      try await bench.prepare(first)
+      try bench.equal(try await bench.commit(second), .stale)
+      try await bench.prepare(first, raise, second)
+      try bench.equal(try await bench.commit(first), .stale)
+      try await bench.prepare(second)
+    },
     Promise("an account is cut off whatever its version, and its mark never moves back") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       var account = bench.account("ann", email: "ann@example.com")

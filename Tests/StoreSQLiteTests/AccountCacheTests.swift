@@ -6,7 +6,7 @@ import Testing
 @Suite struct AccountCacheTests {
   private let marks: CommitMarks
   private let cache: AccountCache
-  private let key = IdentityKey(providerID: "google.com", subject: "1")
+  private let key = AccountCache.Name.identity(IdentityKey(providerID: "google.com", subject: "1"))
 
   init() {
     marks = CommitMarks()
@@ -21,19 +21,33 @@ import Testing
 
   @Test func `an identity that was never looked up is not known`() { #expect(cache.find(key) == nil) }
 
+  private func identity(_ subject: String, at providerID: String = "google.com") -> AccountCache.Name {
+    .identity(IdentityKey(providerID: providerID, subject: subject))
+  }
+
   @Test func `what was kept is found, by its own identity alone`() {
     cache.keep(owner(), of: key, asOf: marks.commit)
     #expect(cache.find(key) == owner())
-    #expect(cache.find(IdentityKey(providerID: "google.com", subject: "2")) == nil)
-    #expect(cache.find(IdentityKey(providerID: "oidc.corp", subject: "1")) == nil)
+    #expect(cache.find(identity("2")) == nil)
+    #expect(cache.find(identity("1", at: "oidc.corp")) == nil)
+    #expect(cache.find(.id("1")) == nil)
+  }
+
+  @Test func `what was kept of an id is found by it, and by no identity of the same text`() {
+    cache.keep(owner(), of: .id("ann"), asOf: marks.commit)
+    #expect(cache.find(.id("ann")) == owner())
+    #expect(cache.find(.id("bob")) == nil)
+    #expect(cache.find(identity("ann")) == nil)
+    marks.touch(AccountCache.hash(ofAccount: "ann"))
+    #expect(cache.find(.id("ann")) == nil)
   }
 
   @Test func `subjects that Unicode calls equivalent are two people's`() {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     #expect(composed == decomposed)
-    cache.keep(owner(), of: IdentityKey(providerID: "google.com", subject: composed), asOf: marks.commit)
-    #expect(cache.find(IdentityKey(providerID: "google.com", subject: decomposed)) == nil)
-    #expect(cache.find(IdentityKey(providerID: "google.com", subject: composed)) == owner())
+    cache.keep(owner(), of: identity(composed), asOf: marks.commit)
+    #expect(cache.find(identity(decomposed)) == nil)
+    #expect(cache.find(identity(composed)) == owner())
   }
 
   @Test func `that nobody has an identity is not kept, since its account would have no mark`() {
@@ -102,11 +116,11 @@ import Testing
 
   @Test func `however many are asked for, no more are kept than there is room for`() {
     for number in 0..<1000 {
-      let key = IdentityKey(providerID: "google.com", subject: "\(number)")
+      let key = identity("\(number)")
       cache.keep(owner(), of: key, asOf: marks.commit)
       #expect(cache.find(key) == owner())
     }
-    let kept = (0..<1000).filter { cache.find(IdentityKey(providerID: "google.com", subject: "\($0)")) != nil }
+    let kept = (0..<1000).filter { cache.find(identity("\($0)")) != nil }
     #expect((1...64).contains(kept.count))
   }
 

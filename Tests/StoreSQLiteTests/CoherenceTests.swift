@@ -3,7 +3,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Every write that can change what readers keep in memory, in any order, against a reader that keeps nothing.
+/// Every write that can change what is kept in memory, in any order, against a reader that keeps nothing.
 @Suite struct CoherenceTests {
   let folder: Folder
 
@@ -18,7 +18,7 @@ import Testing
     guard let state else {
       var account = AccountRecord(id)
       account.email = Bool.random(using: &random) ? email(&random) : nil
-      return Change([.insertAccount(account)])
+      return Change([.insertAccount(account), .insertSession(session(of: id))])
     }
     let edited = Write.guardAccount(id: id, version: state.account.version)
     let assertion = Assertion(
@@ -63,6 +63,23 @@ import Testing
     Timestamp(millis: .random(in: 1..<1_000_000, using: &random))
   }
 
+  /// Named as its account.
+  private func session(of id: String) -> SessionRecord {
+    let moment = Timestamp(millis: 0)
+    return SessionRecord(
+      id: id, accountID: id, caller: CallerName("c"), refreshDigest: Digest([UInt8](repeating: 0, count: 32)),
+      authTime: moment, signInProviderID: "password", methods: [], audience: "a", createdAt: moment,
+      idleExpiresAt: moment, expiresAt: moment)
+  }
+
+  /// Whose session each is, but for the last sign-in.
+  private func sessionAccount(_ id: String) -> Query {
+    var query = Query()
+    query.sessionID = id
+    query.lastSignInMayLag = true
+    return query
+  }
+
   /// Who has each identity, but for the last sign-in.
   private func owner(_ provider: String, _ id: String) -> Query {
     var query = Query()
@@ -75,6 +92,17 @@ import Testing
     var state = state
     state?.account.lastSignInAt = nil
     return state
+  }
+
+  /// Changes nothing, whether it is carried out or not.
+  private func confirm(_ id: String, in store: SQLiteStore, as reader: Reader) async throws {
+    var query = Query()
+    query.accountID = id
+    let version = try reader.facts(query).account?.account.version
+    for said in [version ?? 1, (version ?? 1) - 1, (version ?? 1) + 1] {
+      let outcome = try await store.commit(.confirmAccount(id: id, version: said))
+      #expect(outcome == (said == version ? .committed : .stale))
+    }
   }
 
   @Test func `what is kept tells what the file holds, after each of a thousand changes`() async throws {
@@ -114,6 +142,12 @@ import Testing
           #expect(try await store.load(exact).identityOwner == uncached.facts(exact).identityOwner)
         }
       }
+      for id in ids {
+        let query = sessionAccount(id)
+        let held = withoutLastSignIn(try uncached.facts(query).sessionAccount)
+        for _ in 0..<2 { #expect(withoutLastSignIn(try await store.load(query).sessionAccount) == held) }
+      }
+      try await confirm(id, in: store, as: uncached)
       uncached.endSnapshot()
     }
     #expect(committed > 300)

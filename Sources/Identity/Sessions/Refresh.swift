@@ -13,6 +13,7 @@ package struct Refresh: Sendable {
     }
     var query = Query()
     query.sessionID = presented.sessionID
+    query.lastSignInMayLag = true
     let facts = try await environment.first(query)
     let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Result> in
       let decision = RefreshDecision.decide(

@@ -56,6 +56,7 @@ extension Tables {
     facts.account = state(query.accountID)
     facts.identityOwner = state(query.identity.flatMap { identities[$0]?.accountID })
     facts.emailOwner = query.email.flatMap(owner)
+    if query.lastSignInMayLag { facts.sessionAccount?.account.lastSignInAt = nil }
     if query.lastSignInMayLag, let owner = facts.identityOwner {
       facts.identityOwner?.account.lastSignInAt = nil
       if facts.emailOwner?.account.id == owner.account.id { facts.emailOwner = facts.identityOwner }
