@@ -123,6 +123,10 @@ extension Environment {
     } catch let error as StoreError {
       throw Failure(storeError: error)
     }
+    return try isCommitted(outcome)
+  }
+
+  @inline(never) private func isCommitted(_ outcome: Outcome) throws -> Bool {
     switch outcome {
     case .committed: return true
     case .conflict, .stale: return false

@@ -73,7 +73,7 @@ package struct Registry: Sendable {
     return try adapter.subject(ofImported: text, tenants[providerID] ?? TenantSettings())
   }
 
-  /// The answer where the provider need not be asked; nil where it has to be, which `verify` does.
+  /// The answer where the provider need not be asked; nil where it has to be, which `ask` does.
   package func verifyNow(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) throws(ProviderRefusal) -> VerifiedToken? {
@@ -90,6 +90,13 @@ package struct Registry: Sendable {
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
     if let verified = try verifyNow(token, of: providerID, at: now) { return verified }
+    return try await ask(token, of: providerID, at: now)
+  }
+
+  /// The same of a token that `verifyNow` has no answer for.
+  package func ask(
+    _ token: PresentedToken, of providerID: String, at now: Timestamp
+  ) async throws -> VerifiedToken {
     let entry = try entry(providerID)
     guard !token.idToken.isEmpty else {
       return try await accessTokens(entry, token).verify(accessToken: token, at: now)

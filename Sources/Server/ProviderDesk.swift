@@ -14,15 +14,27 @@ struct ProviderDesk: Identity.Providers {
     let presented = PresentedToken(
       idToken: token.idToken, accessToken: token.accessToken, tokenSecret: token.tokenSecret, rawNonce: token.rawNonce)
     do {
-      let verified = try await registry.verify(presented, of: token.providerID, at: now)
-      var credential = VerifiedCredential(verified, of: token.providerID)
-      credential.tokens?.idToken = token.idToken
-      credential.tokens?.accessToken = token.accessToken
-      credential.tokens?.secret = token.tokenSecret
-      return credential
+      if let credential = try verifyNow(presented, token, at: now) { return credential }
+      return credential(try await registry.ask(presented, of: token.providerID, at: now), token)
     } catch let refusal as ProviderRefusal {
       throw Failure(refusal, field: "credential.provider_token")
     }
+  }
+
+  /// Out of line, so that its room is on the stack and not in the memory of the call's task.
+  @inline(never) private func verifyNow(
+    _ presented: PresentedToken, _ token: ProviderToken, at now: Timestamp
+  ) throws -> VerifiedCredential? {
+    guard let verified = try registry.verifyNow(presented, of: token.providerID, at: now) else { return nil }
+    return credential(verified, token)
+  }
+
+  private func credential(_ verified: VerifiedToken, _ token: ProviderToken) -> VerifiedCredential {
+    var credential = VerifiedCredential(verified, of: token.providerID)
+    credential.tokens?.idToken = token.idToken
+    credential.tokens?.accessToken = token.accessToken
+    credential.tokens?.secret = token.tokenSecret
+    return credential
   }
 
   func subject(ofImported text: String, at providerID: String) throws -> String {

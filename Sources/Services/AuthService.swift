@@ -21,14 +21,7 @@ package struct AuthService: Sendable {
         pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         existingOnly: request.existingOnly, claimAddress: request.claimAddress)
       let signIn = SignIn(desk.environment)
-      return .task {
-        switch try await signIn(order, call) {
-        case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant)))
-        case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))
-        case .secondFactorRequired(let required):
-          SignInResponse(outcome: .secondFactorRequired(.init(required)))
-        }
-      }
+      return .task { SignInResponse(try await signIn(order, call)) }
     }
   }
 
@@ -99,6 +92,17 @@ package struct AuthService: Sendable {
         return try desk.read(reading, arena) { FetchProvidersResponse($0) }
       }
       return .task { FetchProvidersResponse(try await mailMethods(reading, call)) }
+    }
+  }
+}
+
+extension SignInResponse {
+  /// Out of line: inlined, it would have its room in the memory of the call's task.
+  @inline(never) fileprivate init(_ answer: SignInAnswer) {
+    switch answer {
+    case .session(let grant): self.init(outcome: .session(Wire.Session(grant)))
+    case .accountExists(let conflict): self.init(outcome: .accountExists(.init(conflict)))
+    case .secondFactorRequired(let required): self.init(outcome: .secondFactorRequired(.init(required)))
     }
   }
 }

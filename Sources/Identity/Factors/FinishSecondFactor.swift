@@ -53,9 +53,7 @@ package struct FinishSecondFactor: Sendable {
     case nil: break
     }
     var grant = try await environment.repeatSession(of: record, call: call)
-    let outcome = SignInOutcome(record.outcome)
-    grant.isNewAccount = outcome.isNewAccount
-    grant.revokedProviderIDs = outcome.revokedProviderIDs
+    grant.tell(SignInOutcome(record.outcome))
     return .session(grant, alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }
 
@@ -72,8 +70,11 @@ package struct FinishSecondFactor: Sendable {
     switch ended {
     case .wrongCode(.wrong): throw Failure.wrongFactorCode
     case .wrongCode(.expired): throw Failure.codeHasExpired
-    case .signIn(.session(let opened, let opening)):
-      return .session(try await grant(opened, opening.state, userInfo), alreadyLinked: false)
+    case .signIn(.session(let granted)):
+      guard let outcome = granted.outcome else { throw Failure.rowWasUsed }
+      var grant = try await grant(granted.session, granted.state, userInfo)
+      grant.tell(outcome)
+      return .session(grant, alreadyLinked: false)
     case .link(.session(let opened, let state)), .reauthenticate(let opened, let state):
       return .session(try await grant(opened, state, userInfo), alreadyLinked: false)
     case .link(.passedAlreadyLinked(let opened, let state)):
@@ -82,7 +83,7 @@ package struct FinishSecondFactor: Sendable {
     case .link(.answer(.credentialInUse(let inUse))): return .credentialInUse(inUse)
     case .signIn(.checkAgain):
       throw Failure(.invalidLoginCredentials, hint: "The password was changed meanwhile; sign in again.")
-    case .signIn(.completed), .signIn(.answer), .link(.completed), .link(.answer), .link(.alreadyLinked):
+    case .signIn(.answer), .link(.completed), .link(.answer), .link(.alreadyLinked):
       throw Failure.rowWasUsed
     }
   }

@@ -15,23 +15,37 @@ package struct Refresh: Sendable {
     query.sessionID = presented.sessionID
     query.lastSignInMayLag = true
     let facts = try await environment.first(query)
-    let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Result> in
-      let decision = RefreshDecision.decide(
-        presented, facts, caller: call.caller, policy: environment.policy, now: now, cryptography)
-      switch decision {
-      case .refuse(let failure): return .refuse(failure)
-      case .endFamily(let live): return endFamily(live, call, now)
-      case .repeatAnswer(let token, let live): return .answer(opened(token, live))
-      case .rotate(let token, let live): return rotate(to: token, live, now)
-      }
+    let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now in
+      decide(presented, facts, call, now)
     }
-    return try await environment.grant(result.session, result.state, now: environment.clock.now())
+    switch result {
+    case .opened(let session, let state):
+      return try await environment.grant(session, state, now: environment.clock.now())
+    }
   }
 
-  private typealias Result = (session: OpenedSession, state: AccountState)
+  private enum Result: Sendable {
+    indirect case opened(OpenedSession, AccountState)
+  }
+
+  /// Out of line: inlined, it would have its room in the memory of the call's task, which is taken anew for each call.
+  @inline(never)
+  private func decide(
+    _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) -> Step<Result> {
+    let decision = RefreshDecision.decide(
+      presented, facts, caller: call.caller, policy: environment.policy, now: now, environment.cryptography)
+    return switch decision {
+    case .refuse(let failure): .refuse(failure)
+    case .endFamily(let live): endFamily(live, call, now)
+    case .repeatAnswer(let token, let live): .answer(opened(token, live))
+    case .rotate(let token, let live): rotate(to: token, live, now)
+    }
+  }
 
   private func opened(_ token: RefreshToken, _ live: CallerSession) -> Result {
-    (OpenedSession(record: live.session, refreshToken: token.text(environment.cryptography)), live.state)
+    .opened(
+      OpenedSession(record: live.session, refreshToken: token.text(environment.cryptography)), live.state)
   }
 
   /// `auth_time` stays: a refresh is no login (check 87).

@@ -1,6 +1,9 @@
 import Store
 
 /// Proves a credential and opens a session. A conflict or a second factor is an answer, not a failure.
+///
+/// What needs much room is out of line (`inline(never)`): inlined, it would have its room in the memory of the call's
+/// task, which is taken anew for each call, and whatever its credential is.
 package struct SignIn: Sendable {
   let environment: Environment
 
@@ -46,27 +49,35 @@ package struct SignIn: Sendable {
     case nil: break
     }
     var grant = try await environment.repeatSession(of: record, call: call)
-    let outcome = SignInOutcome(record.outcome)
-    grant.isNewAccount = outcome.isNewAccount
-    grant.revokedProviderIDs = outcome.revokedProviderIDs
+    grant.tell(SignInOutcome(record.outcome))
     return .session(grant)
   }
 
+  /// nil: the credential has to be checked again.
   func answer(_ settled: Settled<Result>, _ attempt: Attempt) async throws -> SignInAnswer? {
     switch settled {
     case .repeated(let record): return try await repeated(record, attempt.call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.completed(let opened, let state)):
-      return .session(try await environment.grant(opened, state, now: environment.clock.now()))
     case .decided(.checkAgain): return nil
-    case .decided(.session(let opened, let opening)):
-      var grant = try await environment.grant(opened, opening.state, now: environment.clock.now())
-      grant.isNewAccount = opening.isNewAccount
-      grant.revokedProviderIDs = opening.revokedProviderIDs
+    case .decided(.session(let granted)):
+      let claims = claims(of: granted)
+      return answer(granted, claims, idToken: try await environment.tokens.mintIDToken(claims), attempt)
+    }
+  }
+
+  @inline(never) private func claims(of granted: Granted) -> IDToken {
+    environment.claims(for: granted.session.record, granted.state, now: environment.clock.now())
+  }
+
+  @inline(never)
+  private func answer(_ granted: Granted, _ claims: IDToken, idToken: String, _ attempt: Attempt) -> SignInAnswer {
+    var grant = environment.grant(granted.session, granted.state, claims, idToken: idToken)
+    if let outcome = granted.outcome {
+      grant.tell(outcome)
       grant.userInfo = attempt.userInfo
       grant.tokens = attempt.tokens
-      return .session(grant)
     }
+    return .session(grant)
   }
 }
 
@@ -74,23 +85,34 @@ package struct SignIn: Sendable {
 
 extension SignIn {
   /// Rows S1 to S12.
+  @inline(never)
   private func signIn(
     _ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
+    let attempt = attempt(verified, request, call)
+    let query = query(attempt)
+    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+      decide(attempt, facts, now)
+    }
+    return try await answered(settled, attempt)
+  }
+
+  @inline(never)
+  private func attempt(_ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts) -> Attempt {
     var attempt = Attempt(verified, environment.firstFactor(of: verified), call)
     attempt.held.existingOnly = request.existingOnly
     attempt.held.claimAddress = request.claimAddress
-    return try await signIn(attempt)
+    return attempt
   }
 
-  private func signIn(_ attempt: Attempt) async throws -> SignInAnswer {
+  @inline(never) private func query(_ attempt: Attempt) -> Query {
     var query = attempt.query(environment.policy)
     query.lastSignInMayLag = true
-    let settled = try await environment.settle(query, try await environment.first(query), call: attempt.call) {
-      facts, now in
-      step(federated(attempt, now).decide(facts), attempt, now)
-    }
-    return try await answered(settled, attempt)
+    return query
+  }
+
+  @inline(never) private func decide(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> Step<Result> {
+    step(federated(attempt, now).decide(facts), attempt, now)
   }
 
   func federated(_ attempt: Attempt, _ now: Timestamp) -> FederatedDecision {
@@ -101,6 +123,7 @@ extension SignIn {
       newAccountID: environment.ids.account)
   }
 
+  @inline(never)
   private func signIn(_ email: String, _ password: String, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
     var query = Query()
@@ -134,6 +157,7 @@ extension SignIn {
     return CheckedPassword(email: email, ownerID: owner?.id, hash: hash, check: check)
   }
 
+  @inline(never)
   private func signIn(_ text: String, existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     let token = try environment.verify(customToken: text)
     let attempt = Attempt(.customToken(token), email: nil, passwordHash: nil, call)
@@ -146,6 +170,7 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
+  @inline(never)
   private func signIn(
     _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
@@ -168,6 +193,7 @@ extension SignIn {
       now: now, newAccountID: environment.ids.account)
   }
 
+  @inline(never)
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.anonymousEnabled else { throw Failure.notEnabled("anonymous") }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)

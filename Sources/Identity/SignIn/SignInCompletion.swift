@@ -137,7 +137,7 @@ extension SignIn {
       // Completed only since it was looked at first: the session that did it was not asked for.
       if asked.sessionID == nil { return .answer(.checkAgain) }
       return try environment.repeatingCompletion(facts.session, facts.sessionAccount, now: now)
-        .map { Result.completed($0.0, $0.1) }
+        .map { .session(Granted($0.0, $0.1, nil)) }
     case .held(let row, let held):
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }

@@ -101,14 +101,33 @@ struct SignInOutcome: Hashable, Sendable {
   }
 }
 
+extension SessionGrant {
+  mutating func tell(_ outcome: SignInOutcome) {
+    isNewAccount = outcome.isNewAccount
+    revokedProviderIDs = outcome.revokedProviderIDs
+  }
+}
+
 /// From a decision about signing in to what is committed and answered.
 extension SignIn {
   enum Result: Sendable {
-    indirect case session(OpenedSession, Opening)
+    case session(Granted)
     case answer(SignInAnswer)
-    /// The row was completed before, by this session.
-    indirect case completed(OpenedSession, AccountState)
     case checkAgain
+  }
+
+  /// A session, and what its answer tells once it is durable. A class, since all of it is handed on as it is.
+  final class Granted: Sendable {
+    let session: OpenedSession
+    let state: AccountState
+    /// nil: the row was completed before, by this session.
+    let outcome: SignInOutcome?
+
+    init(_ session: OpenedSession, _ state: AccountState, _ outcome: SignInOutcome?) {
+      self.session = session
+      self.state = state
+      self.outcome = outcome
+    }
   }
 
   func step(_ decision: SignInDecision, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
@@ -168,10 +187,10 @@ extension SignIn {
     writes += notes.map { environment.audit($0, call: call, now: now) }
     writes += settled(attempt, isNewAccount: opening.isNewAccount, now)
     writes += attempt.change?.count(at: now) ?? []
+    let outcome = SignInOutcome(opening)
     writes += call.remember(
-      SignInOutcome(opening).text, accountID: account.id, sessionID: opened.record.id, policy: environment.policy,
-      now: now)
-    return .commit(Change(writes), .session(opened, opening))
+      outcome.text, accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
+    return .commit(Change(writes), .session(Granted(opened, opening.state, outcome)))
   }
 
   private func hold(_ conflict: Conflict, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {

@@ -30,7 +30,10 @@ final class TokenDesk: Identity.Tokens {
 
   func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
 
-  func mintIDToken(_ token: IDToken) async throws -> String {
+  func mintIDToken(_ token: IDToken) async throws -> String { try await signer.sign(try unsigned(token)) }
+
+  /// Out of line, so that its room is on the stack and not in the memory of the call's task.
+  @inline(never) private func unsigned(_ token: IDToken) throws -> UnsignedToken {
     var claims = IDTokenClaims(
       issuer: issuer, audience: token.audience, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
       expiresAt: token.expiresAt.seconds, authenticatedAt: token.authTime.seconds, sessionID: token.sessionID,
@@ -45,7 +48,7 @@ final class TokenDesk: Identity.Tokens {
     claims.identities = TokenDesk.identities(token)
     claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
       .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
-    return try await signer.sign(try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds))
+    return try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds)
   }
 
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
