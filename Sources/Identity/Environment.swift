@@ -126,6 +126,7 @@ extension Environment {
     return try isCommitted(outcome)
   }
 
+  /// Out of line: the failures that it makes would have their room in the memory of each call's task.
   @inline(never) private func isCommitted(_ outcome: Outcome) throws -> Bool {
     switch outcome {
     case .committed: return true

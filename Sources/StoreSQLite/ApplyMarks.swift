@@ -6,7 +6,10 @@ import Store
 extension Writer {
   func markKept(_ write: Write) throws(Failure) {
     switch write {
-    case .insertAccount(let account): markWaysIn(account.email)
+    case .insertAccount(let account):
+      // What the writer has seen of it is nothing where the change is undone.
+      markAccount(account.id)
+      markWaysIn(account.email)
     case .updateAccount(let account):
       markAccount(account.id)
       try markAddresses(of: account.id)

@@ -144,6 +144,9 @@ extension Promise {
       try await bench.prepare(first, raise, second)
       try bench.equal(try await bench.commit(first), .stale)
       try await bench.prepare(second)
+      let bob = Write.confirmAccount(id: "bob", version: 1)
+      try bench.equal(try await bench.commit(.insertAccount(bench.account("bob")), bob, first), .stale)
+      try bench.equal(try await bench.commit(bob), .stale)
     },
     Promise("an account is cut off whatever its version, and its mark never moves back") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))

@@ -24,6 +24,7 @@ package struct Refresh: Sendable {
     }
   }
 
+  /// In a box: it is handed on through places that would each have room for it.
   private enum Result: Sendable {
     indirect case opened(OpenedSession, AccountState)
   }
