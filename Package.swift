@@ -130,11 +130,11 @@ let package = Package(
     system("SQLite", "sqlite3"),
     system("Postgres", "libpq"),
     system("Curl", "libcurl"),
-    system("Sodium", "libsodium"),
     system("Crypt", "libcrypt"),
     system("Idn2", "libidn2"),
     system("Utf8proc", "libutf8proc"),
     .target(name: "CLinux", path: "Sources/C/Linux"),
+    .target(name: "CSodium", path: "Sources/C/Sodium", linkerSettings: [.linkedLibrary("sodium")]),
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),

@@ -2,7 +2,7 @@ internal import CSodium
 
 /// Argon2id (RFC 9106) in PHC strings, through libsodium.
 ///
-/// Synchronous and slow by design: 19 MiB and about 15 ms a call at the default parameters, so callers bound how many
+/// Synchronous and slow by design: 19 MiB and about 10 ms a call at the default parameters, so callers bound how many
 /// run at once. A password comes here normalised and without NUL.
 package struct PasswordHasher: Sendable {
   package let memoryKiB: Int
@@ -38,6 +38,16 @@ package struct PasswordHasher: Sendable {
   package func needsUpgrade(_ phc: String) -> Bool {
     unsafe lk_argon2id_needs_rehash(phc, UInt64(iterations), memoryKiB) != 0
   }
+
+  /// From now on this thread keeps the memory of a hash of these parameters for the next one: to get and to clear it is
+  /// a fifth of a hash's time. What a hash leaves in it helps to guess the password, so it is not kept for long.
+  package func keepMemory() { lk_hash_memory_keep(memoryKiB * 1024) }
+
+  /// This thread keeps none any longer.
+  package static func releaseMemory() { lk_hash_memory_keep(0) }
+
+  /// Bytes that this thread keeps.
+  package static var keptMemory: Int { lk_hash_memory_kept() }
 
   private static func hash(
     _ password: [UInt8], _ memoryKiB: Int, _ iterations: Int

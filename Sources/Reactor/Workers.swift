@@ -6,6 +6,17 @@ internal import Synchronization
 package final class Workers: Sendable {
   package struct Full: Error {}
 
+  /// What a worker does once when it had no work for so long: it gives back what it kept for the next.
+  package struct Rest: Sendable {
+    let after: Duration
+    let body: @Sendable () -> Void
+
+    package init(after: Duration, _ body: @escaping @Sendable () -> Void) {
+      self.after = after
+      self.body = body
+    }
+  }
+
   private struct Queue {
     var waiting: [@Sendable () -> Void] = []
     var closed = false
@@ -16,11 +27,11 @@ package final class Workers: Sendable {
   private let wakeups = Wakeups()
 
   /// `niceness` keeps the workers behind the reactors when both want the same core.
-  package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
+  package init(name: String, count: Int, queueMax: Int, niceness: Int32, rest: Rest? = nil) {
     self.queueMax = queueMax
     for index in 0..<count {
       startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
-        while let work = next() { work() }
+        while let work = next(rest) { work() }
       }
     }
   }
@@ -45,15 +56,22 @@ package final class Workers: Sendable {
     for _ in 0..<count { wakeups.signal() }
   }
 
-  private func next() -> (@Sendable () -> Void)? {
+  private func next(_ rest: Rest?) -> (@Sendable () -> Void)? {
     while true {
-      wakeups.wait()
+      sleep(rest)
       let (work, ended) = queue.withLock { queue in
         queue.waiting.isEmpty ? (nil, queue.closed) : (queue.waiting.removeFirst(), false)
       }
       if let work { return work }
       if ended { return nil }
     }
+  }
+
+  private func sleep(_ rest: Rest?) {
+    guard let rest else { return wakeups.wait() }
+    guard !wakeups.wait(atMost: rest.after) else { return }
+    rest.body()
+    wakeups.wait()
   }
 }
 
@@ -74,4 +92,9 @@ package final class Workers: Sendable {
   package func signal() { unsafe sem_post(semaphore) }
 
   package func wait() { while unsafe sem_wait(semaphore) != 0 {} }
+
+  /// False: there was no signal in that time.
+  package func wait(atMost duration: Duration) -> Bool {
+    unsafe lk_wait_at_most(semaphore, Int64(duration / .nanoseconds(1))) != 0
+  }
 }

@@ -86,6 +86,8 @@ package struct Limits: Sendable {
 
   /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
+  /// How long a hashing thread without work keeps the memory of its last hash.
+  package var passwordMemoryKeptMillis: Int64 = 1_000
 
   /// Towards identity providers.
   package var fetch = FetchLimits()

@@ -289,9 +289,11 @@ package final class Server: Sendable {
   ) throws -> PasswordDesk {
     let hasher = try PasswordHasher(memoryKiB: settings.passwordMemoryKiB, iterations: settings.passwordIterations)
     let count = settings.passwordWorkers > 0 ? settings.passwordWorkers : processorCount()
+    let rest = Workers.Rest(
+      after: .milliseconds(settings.limits.passwordMemoryKeptMillis), PasswordHasher.releaseMemory)
     // Nice 10: hashing must not keep a reactor from its core.
     let workers = Workers(
-      name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
+      name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10, rest: rest)
     return PasswordDesk(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
   }
 

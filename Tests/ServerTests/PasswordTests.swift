@@ -138,6 +138,22 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(refusal.reason == .overloaded && refusal.retryAfterMillis == 1_000)
 }
 
+@Test func `a hashing thread keeps the memory of its last hash, and without work gives it back`() async throws {
+  let rest = Workers.Rest(after: .milliseconds(200), PasswordHasher.releaseMemory)
+  let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0, rest: rest)
+  defer { workers.close(count: 1) }
+  let desk = PasswordDesk(hasher: try PasswordHasher(memoryKiB: 8_192, iterations: 1), workers: workers)
+  #expect(try await !desk.verify("any", hash: nil, fate: Fate()).matches)
+  #expect(try await workers.run { PasswordHasher.keptMemory } == 8 << 20)
+  var kept = 8 << 20
+  // A look at it is work as well.
+  for _ in 0..<20 where kept > 0 {
+    try await Task.sleep(for: .milliseconds(400))
+    kept = try await workers.run { PasswordHasher.keptMemory }
+  }
+  #expect(kept == 0)
+}
+
 @Test func `a hash of older parameters is made anew, where the password matched`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let old = try hasher(iterations: 2).hash(Array("right".utf8))

@@ -16,6 +16,18 @@ int lk_processors(void) {
   return sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : CPU_COUNT(&set);
 }
 
+int lk_wait_at_most(sem_t *semaphore, int64_t nanos) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  nanos += until.tv_nsec;
+  until.tv_sec += nanos / 1000000000;
+  until.tv_nsec = nanos % 1000000000;
+  int result;
+  do result = sem_clockwait(semaphore, CLOCK_MONOTONIC, &until);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
 // proc(5): /proc/self/statm counts in pages, the second number is what is resident.
 static int64_t resident_bytes(void) {
   long long size, resident;

@@ -91,7 +91,10 @@ final class PasswordDesk: Passwords {
 
   private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     do {
-      return try await workers.run(body)
+      return try await workers.run { [hasher] in
+        hasher.keepMemory()
+        return body()
+      }
     } catch is Workers.Full {
       refused()
       throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
