@@ -126,14 +126,11 @@ final class SignatureContext: Sendable {
     unsafe EVP_PKEY_CTX_free(template)
   }
 
-  /// One for each algorithm of a key that is not Ed25519, which needs none.
   static func all(
-    _ key: borrowing KeyHandle, _ kind: KeyKind, _ use: Use
+    _ key: borrowing KeyHandle, _ algorithms: [SignatureAlgorithm], _ use: Use
   ) throws(CryptoError) -> [SignatureContext] {
     var contexts: [SignatureContext] = []
-    for algorithm in kind.algorithms where kind != .ed25519 {
-      contexts.append(try SignatureContext(key, algorithm, use))
-    }
+    for algorithm in algorithms { contexts.append(try SignatureContext(key, algorithm, use)) }
     return contexts
   }
 

@@ -23,7 +23,7 @@ package final class PrivateKey: Sendable {
     signer =
       switch kind {
       case .ec(let curve): .ecdsa(try ECSigner(handle, curve))
-      case .rsa: .rsa(try SignatureContext.all(handle, kind, .signing))
+      case .rsa: .rsa(try SignatureContext.all(handle, kind.algorithms, .signing))
       case .ed25519: .ed25519
       }
   }

@@ -20,6 +20,39 @@ struct KeyTests {
     }
   }
 
+  @Test(arguments: [
+    (rsa, Vectors.rs256Signature),
+    (.rsa(modulus: decoded(Vectors.rsaOfThreeModulus), exponent: [3]), Vectors.rsaOfThreeSignature),
+  ])
+  func `An RSA signature with any byte changed, cut, lengthened or taken modulo the key once more is refused`(
+    components: PublicKeyComponents, signature: String
+  ) throws {
+    guard case .rsa(let modulus, _) = components else { return }
+    let key = try PublicKey(components)
+    let signature = decoded(signature)
+    #expect(key.verify(signature: signature, of: message, .rs256))
+    #expect(!key.verify(signature: signature, of: message + [0], .rs256))
+    for index in signature.indices {
+      var changed = signature
+      changed[index] ^= 1 << (index % 8)
+      #expect(!key.verify(signature: changed, of: message, .rs256))
+    }
+    // The same number, written otherwise: RFC 8017 8.2.2 wants as many bytes as the modulus has, and a number below it.
+    var (more, carry): ([UInt8], Int) = ([], 0)
+    for (left, right) in zip(signature, modulus).reversed() {
+      let sum = Int(left) + Int(right) + carry
+      more.insert(UInt8(sum & 0xFF), at: 0)
+      carry = sum >> 8
+    }
+    for wrong in [[], [0], [0] + signature, Array(signature.dropLast()), signature + [0], modulus, more] {
+      #expect(!key.verify(signature: wrong, of: message, .rs256))
+    }
+    for byte in [0, 1, 0xFF] as [UInt8] {
+      let wrong = [UInt8](repeating: byte, count: signature.count)
+      #expect(!key.verify(signature: wrong, of: message, .rs256))
+    }
+  }
+
   @Test func `A PS256 signature whose salt is shorter than the hash is refused (RFC 7518 3.5)`() throws {
     let key = try PublicKey(Self.rsa)
     #expect(!key.verify(signature: decoded(Vectors.ps256ShortSaltSignature), of: message, .ps256))

@@ -37,6 +37,18 @@ enum Vectors {
     9LP0T06VSbrWFecy30_Wo4Y6W-DrDEcPOhJhtKw0SANxiLkMdgk_iX7ETttjB31iJXfSfZHeMXbiL6mXUiXbInDVIOOYiuWCRLF-\
     QK_DUU46OP8IAMTWAgBliu_zku4rDKIzsYuJ9DVBzg
     """
+  static let rsaOfThreeModulus = """
+    scm-TNlZgxugm_aWvpVdHzwJcUtzTOlf9B1J0F4pBfqyjZfpul_inPbQt98C0VEUCJcSflJ0qM3KJEmBRUbEjFSYL23KRSab3Ll0\
+    oobWP1qu5EF5hyzp99eem7Pp_qrU9-ycAhGXzob7JPLeeZvFxpB35rLqkCfJ2moFFScPoSDk1e9Zpfa1y1GulIqanpeASXSA4GVa\
+    msFfRlMMANTJA8GLrrEN1ilYfHGKmkIw0A4Rzpxg9THugaLmk7sPuYN_E-_DjLmhAddmnx40YXjzXmFIjQgWNU_2ZYMKwSSUcyFE\
+    EbtnqyFMkL1m021tfSoa8eu_kRoq1AEGlzOB5GJXrQ
+    """
+  static let rsaOfThreeSignature = """
+    ptHO0VmfoIWwkvf3zvkNWqkeKk6SPgANmDtf7wfNsctysmzRuemR5_6p2S3HPwrhu59-s3_6LrZc0Y5nFQPkHJLfzkFAE55hCNjB\
+    8yQpMejy6SlNPjqNEAxelvP0BBNJ0FVdlEsejANb-4EDbYQwjMfVwxMcYiNEV6TrsC247a4Elmb0UvqzmPPcvGx2qOWoLtyciYSr\
+    f2uWSQgclW7taUWpLsA_rSLav692j8JxNlCXKnR9tnBJE8uPRn9qaQ1aKw3078v6vKCagjn47K8UNk4PjyM37Ghv0tj0A8I-66Ow\
+    GzpXB6krH0h1pgUqJCbykB1d66L5jSu-PWBZmeSHSg
+    """
   static let ps256Signature = """
     cq0WPhMeNgE9zbud9go9VuNRQ9s6fvYWyJVtRExv2dPhUQC64NobDqlE3tqLgt8aIdAHnHV6uS-YUGFWDQtyGo28YVD-0DCQSmX-\
     3SEOkn-FRmUbu_FhT5KyfMsorTCOTjjBN1-gywppFloICzyYjU3ZDruoLhdHI6HTL6e_Tz1TyPsVzKTe0KyLFGigNNNfzv1KciYM\

@@ -7,3 +7,4 @@
 #include "derivation.h"
 #include "direct.h"
 #include "ecdsa.h"
+#include "rsa.h"
