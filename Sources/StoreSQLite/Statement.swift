@@ -7,10 +7,18 @@ import Store
   private var bound: Int32 = 0
   private var bindCode = SQLITE_OK
   private var column: Int32 = 0
+  /// Texts and blobs of this run, one behind the other: SQLite would put each into memory of its own. What has no room
+  /// it does copy, and the next run has room for as much.
+  private var values = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+  private var valueBytes = 0
+  private static let valueBytesMax = 16 << 10
 
   init(_ handle: OpaquePointer) { unsafe self.handle = handle }
 
-  deinit { _ = unsafe sqlite3_finalize(handle) }
+  deinit {
+    _ = unsafe sqlite3_finalize(handle)
+    unsafe values.deallocate()
+  }
 
   // MARK: Running
 
@@ -28,6 +36,11 @@ import Store
     _ = unsafe sqlite3_reset(handle)
     bound = 0
     bindCode = SQLITE_OK
+    if unsafe valueBytes > values.count && valueBytes <= Statement.valueBytesMax {
+      unsafe values.deallocate()
+      unsafe values = .allocate(byteCount: valueBytes, alignment: 1)
+    }
+    valueBytes = 0
   }
 
   /// Runs to the end and returns how many rows it changed.
@@ -72,15 +85,25 @@ import Store
 
   func bind(_ value: String?) -> Statement {
     guard var value else { return bindNull() }
-    return note(
-      value.withUTF8 { unsafe csqlite_bind_text(handle, next(), $0.baseAddress, sqlite3_uint64($0.count)) })
+    return value.withUTF8 { unsafe bind(UnsafeRawBufferPointer($0), as: csqlite_bind_text) }
   }
 
   func bind(_ value: [UInt8]) -> Statement {
-    note(
-      unsafe value.withUnsafeBytes {
-        unsafe csqlite_bind_blob(handle, next(), $0.baseAddress, sqlite3_uint64($0.count))
-      })
+    unsafe value.withUnsafeBytes { unsafe bind($0, as: csqlite_bind_blob) }
+  }
+
+  private func bind(
+    _ value: UnsafeRawBufferPointer,
+    as call: (OpaquePointer, Int32, UnsafeRawPointer?, sqlite3_uint64, Int32) -> Int32
+  ) -> Statement {
+    let begun = valueBytes
+    valueBytes += value.count
+    guard unsafe valueBytes <= values.count, value.count > 0 else {
+      return note(unsafe call(handle, next(), value.baseAddress, sqlite3_uint64(value.count), 0))
+    }
+    let place = unsafe UnsafeMutableRawBufferPointer(rebasing: values[begun..<valueBytes])
+    unsafe place.copyMemory(from: value)
+    return note(unsafe call(handle, next(), place.baseAddress, sqlite3_uint64(place.count), 1))
   }
 
   func bind(_ value: Digest?) -> Statement { value.map { bind($0.bytes) } ?? bindNull() }

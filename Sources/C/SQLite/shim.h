@@ -15,12 +15,16 @@ static inline int csqlite_db_config(sqlite3 *db, int option, int on) {
   return sqlite3_db_config(db, option, on, (int *)0);
 }
 
-// A null pointer would bind NULL, and Swift's empty buffers have one; hence the two stand-ins.
-static inline int csqlite_bind_text(sqlite3_stmt *statement, int at, const void *text, sqlite3_uint64 bytes) {
-  return sqlite3_bind_text64(statement, at, bytes ? (const char *)text : "", bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+// A null pointer would bind NULL, and Swift's empty buffers have one; hence the two stand-ins. What is `kept` stays
+// where it is until the statement is reset; of the rest SQLite makes a copy.
+static inline int csqlite_bind_text(
+    sqlite3_stmt *statement, int at, const void *text, sqlite3_uint64 bytes, int kept) {
+  return sqlite3_bind_text64(
+      statement, at, bytes ? (const char *)text : "", bytes, kept ? SQLITE_STATIC : SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-static inline int csqlite_bind_blob(sqlite3_stmt *statement, int at, const void *bytes, sqlite3_uint64 count) {
-  return count ? sqlite3_bind_blob64(statement, at, bytes, count, SQLITE_TRANSIENT)
+static inline int csqlite_bind_blob(
+    sqlite3_stmt *statement, int at, const void *bytes, sqlite3_uint64 count, int kept) {
+  return count ? sqlite3_bind_blob64(statement, at, bytes, count, kept ? SQLITE_STATIC : SQLITE_TRANSIENT)
                : sqlite3_bind_zeroblob(statement, at, 0);
 }

@@ -1,0 +1,51 @@
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// Values on their way into a statement and out of it.
+@Suite struct StatementTests {
+  let folder: Folder
+  let connection: Connection
+
+  init() throws {
+    folder = try Folder()
+    try LockFile.createPrivately(folder.file)
+    connection = try Connection.writer(path: folder.file, options: Options())
+    try connection.execute("CREATE TABLE kept (number INTEGER PRIMARY KEY, text TEXT, bytes BLOB, also TEXT)")
+  }
+
+  /// What the statement has room for grows with what it met, up to a limit, past which values are copied by SQLite.
+  @Test func `values of any size and order come out as they went in, run after run`() throws {
+    let insert = try connection.prepare("INSERT INTO kept VALUES (?, ?, ?, ?)")
+    let sizes = [0, 1, 7, 300, 3, 301, 5_000, 0, 9_000, 16_383, 16_384, 16_385, 100_000, 12, 5_000, 0]
+    func values(_ round: Int) -> (text: String, bytes: [UInt8], also: String?) {
+      let (first, second) = (sizes[round % sizes.count], sizes[(round * 7 + 3) % sizes.count])
+      let letter = String(UnicodeScalar(UInt8(ascii: "a") + UInt8(round % 26)))
+      return (
+        String(repeating: letter, count: first), [UInt8](repeating: UInt8(round), count: second),
+        round % 3 == 0 ? nil : letter + "é\(round)"
+      )
+    }
+    for round in 0..<64 {
+      let (text, bytes, also) = values(round)
+      try insert.bind(round).bind(text).bind(bytes).bind(also).runInsert()
+    }
+    let select = try connection.prepare("SELECT text, bytes, also FROM kept WHERE number = ?")
+    for round in 0..<64 {
+      let (text, bytes, also) = values(round)
+      #expect(try select.bind(round).step())
+      #expect(select.text() == text && select.bytes() == bytes && select.optionalText() == also)
+      select.reset()
+    }
+  }
+
+  @Test func `what was bound once is gone with the reset`() throws {
+    let select = try connection.prepare("SELECT ? || ?")
+    for (left, right) in [("first", "value"), ("", "x"), ("a much longer one than before", "y")] {
+      #expect(try select.bind(left).bind(right).step())
+      #expect(select.text() == left + right)
+      select.reset()
+    }
+  }
+}
