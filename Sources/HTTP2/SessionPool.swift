@@ -15,8 +15,8 @@ internal import CNghttp2
   deinit { unsafe lk_session_pool_free(handle) }
 
   /// Frame buffers and tables of streams that no session has.
-  var spareFrames: Int { unsafe Int(handle.pointee.frames.spare_count) }
-  var spareTables: Int { unsafe Int(handle.pointee.tables.spare_count) }
+  var spareFrames: Int { unsafe Int(handle.pointee.frames.spare_count + handle.pointee.frames.warm_count) }
+  var spareTables: Int { unsafe Int(handle.pointee.tables.spare_count + handle.pointee.tables.warm_count) }
 
   /// Small blocks that are not in use, of the size that holds so many bytes.
   func spareBlocks(ofBytes bytes: Int) -> Int {

@@ -49,6 +49,27 @@ private func resident(_ runs: [UnsafeRawPointer]) -> Int {
   }
 }
 
+@Test func `what comes back stays in memory for as many sessions as a slab has, and tells them nothing`() throws {
+  let pool = try #require(SessionPool())
+  let expected = greeting(try #require(Session(SessionLimits(), nowMillis: 0)))
+  var pages: [UnsafeRawPointer] = unsafe []
+  do {
+    let peers = (0..<100).map { _ in Peer(pool: pool) }
+    for peer in peers {
+      _ = peer.owe(1, bytes: 9_000)
+      _ = peer.drain()
+      unsafe pages += peer.session.memory.pages
+    }
+    #expect(unsafe resident(pages) == 200)
+  }
+  #expect(unsafe resident(pages) == 2 * 64)
+  #expect(unsafe pages.allSatisfy { unsafe $0.load(as: UInt64.self) == 0 })
+  for _ in 0..<100 {
+    let session = try #require(Session(SessionLimits(), pool, nowMillis: 0))
+    #expect(greeting(session) == expected)
+  }
+}
+
 @Test func `a session with an open stream keeps its table when it rests`() {
   let peer = Peer(pool: SessionPool())
   let stream = peer.open(1)

@@ -9,13 +9,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LK_RUNS_PER_SLAB = 64 };
+// Connections come and go: with so many runs that stay resident the next one need not wait until the kernel has found
+// and cleared pages for it, which is a fortieth of a handshake (deploy/bench, full TLS handshakes).
+enum { LK_RUNS_PER_SLAB = 64, LK_RUNS_WARM_MAX = 64 };
 
-// Runs of whole pages, all of the same size and zero when they are taken. `spare` has room for every run of every slab.
+// Runs of whole pages, all of the same size and zero when they are taken. `spare` has room for every run of every slab;
+// those that are `warm` are resident.
 struct lk_pages {
   size_t run_bytes;
-  void **slabs, **spare;
-  int slab_count, spare_count;
+  void **slabs, **spare, *warm[LK_RUNS_WARM_MAX];
+  int slab_count, spare_count, warm_count;
 };
 static inline size_t lk_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 static inline void lk_pages_free(struct lk_pages *pages) {
@@ -44,6 +47,7 @@ static inline int lk_pages_grow(struct lk_pages *pages) {
   return 1;
 }
 static inline void *lk_pages_take(struct lk_pages *pages) {
+  if (pages->warm_count > 0) return pages->warm[--pages->warm_count];
   if (pages->spare_count == 0 && !lk_pages_grow(pages)) return NULL;
   return pages->spare[--pages->spare_count];
 }
@@ -52,8 +56,13 @@ static inline void lk_pages_clear(const struct lk_pages *pages, void *run) {
   if (madvise(run, pages->run_bytes, MADV_DONTNEED) != 0) memset(run, 0, pages->run_bytes);
 }
 static inline void lk_pages_give(struct lk_pages *pages, void *run) {
-  lk_pages_clear(pages, run);
-  pages->spare[pages->spare_count++] = run;
+  if (pages->warm_count < LK_RUNS_WARM_MAX) {
+    memset(run, 0, pages->run_bytes);
+    pages->warm[pages->warm_count++] = run;
+  } else {
+    lk_pages_clear(pages, run);
+    pages->spare[pages->spare_count++] = run;
+  }
 }
 static inline int lk_pages_are_zero(const struct lk_pages *pages, const void *run) {
   const unsigned char *bytes = (const unsigned char *)run;
