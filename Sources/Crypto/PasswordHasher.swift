@@ -40,7 +40,8 @@ package struct PasswordHasher: Sendable {
   }
 
   /// From now on this thread keeps the memory of a hash of these parameters for the next one: to get and to clear it is
-  /// a fifth of a hash's time. What a hash leaves in it helps to guess the password, so it is not kept for long.
+  /// an eighth of a hash's time. What a hash leaves in it helps to guess the password, so it should not be kept for
+  /// long; and it is lost to the process where the thread ends with it.
   package func keepMemory() { lk_hash_memory_keep(memoryKiB * 1024) }
 
   /// This thread keeps none any longer.

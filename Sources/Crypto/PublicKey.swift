@@ -27,9 +27,9 @@ package final class PublicKey: Sendable {
       let modulus = Array(modulus.drop { $0 == 0 })
       let exponent = Array(exponent.drop { $0 == 0 })
       try Self.checkRSA(modulus, exponent)
+      rsa = try RSAVerifier(modulus: modulus, exponent: exponent)
       unsafe pointer = unsafe lk_rsa_public_key(modulus, modulus.count, exponent, exponent.count)
       kind = .rsa
-      rsa = try RSAVerifier(modulus: modulus, exponent: exponent)
     case .ec(let curve, let x, let y):
       unsafe pointer = try unsafe Self.point(curve, x, y)
       kind = .ec(curve)

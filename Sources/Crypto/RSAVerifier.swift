@@ -16,7 +16,7 @@ final class RSAVerifier: Sendable {
   }
 
   deinit {
-    unsafe RSA_free(key)
+    unsafe lk_rsa_verifier_free(key)
   }
 
   func verify(_ signature: [UInt8], of message: [UInt8], _ hash: HashFunction) -> Bool {

@@ -6,7 +6,7 @@ internal import Synchronization
 package final class Workers: Sendable {
   package struct Full: Error {}
 
-  /// What a worker does once when it had no work for so long: it gives back what it kept for the next.
+  /// What a worker does once when it had no work for so long, and at its end: it gives back what it kept for the next.
   package struct Rest: Sendable {
     let after: Duration
     let body: @Sendable () -> Void
@@ -32,6 +32,7 @@ package final class Workers: Sendable {
     for index in 0..<count {
       startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
         while let work = next(rest) { work() }
+        rest?.body()
       }
     }
   }

@@ -22,8 +22,9 @@ import Store
 
   // MARK: Running
 
-  /// Moves to the next row; false at the end. Whoever steps must `reset` afterwards.
+  /// Moves to the next row; false at the end. Whoever steps must `reset` afterwards, and bind every value anew.
   func step() throws(Failure) -> Bool {
+    assert(unsafe bound == sqlite3_bind_parameter_count(handle), "what was bound for another run is gone")
     guard bindCode == SQLITE_OK else { throw Failure(code: bindCode, text: "a value cannot be bound") }
     column = 0
     let code = unsafe sqlite3_step(handle)

@@ -83,6 +83,15 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(rested.all.count == count, "and sleeps then for as long as it takes")
 }
 
+@Test func `a worker that ends rests once more, with what it kept`() async throws {
+  let rested = Notes<UInt>()
+  let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(currentThread()) }
+  let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0, rest: rest)
+  let thread = try await workers.run { currentThread() }
+  workers.close(count: 1)
+  #expect(await eventually { rested.all == [thread] })
+}
+
 @Test func `a worker that has work does not rest`() async throws {
   let rested = Notes<Bool>()
   let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(true) }

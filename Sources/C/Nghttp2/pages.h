@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Connections come and go: with so many runs that stay resident the next one need not wait until the kernel has found
-// and cleared pages for it, which is a fortieth of a handshake (deploy/bench, full TLS handshakes).
+// Connections come and go: with so many runs that stay resident from then on the next one need not wait until the
+// kernel has found and cleared pages for it, which is a fortieth of a handshake (deploy/bench, full TLS handshakes).
 enum { LK_RUNS_PER_SLAB = 64, LK_RUNS_WARM_MAX = 64 };
 
 // Runs of whole pages, all of the same size and zero when they are taken. `spare` has room for every run of every slab;

@@ -54,6 +54,8 @@ static inline RSA *lk_rsa_verifier_new(
   return key;
 }
 
+static inline void lk_rsa_verifier_free(RSA *key) { RSA_free(key); }
+
 static inline unsigned long lk_rsa_verify(
     RSA *key, const EVP_MD *digestKind, const uint8_t *digest, size_t digestCount, const uint8_t *signature,
     size_t signatureCount) {

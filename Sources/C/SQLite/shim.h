@@ -16,7 +16,7 @@ static inline int csqlite_db_config(sqlite3 *db, int option, int on) {
 }
 
 // A null pointer would bind NULL, and Swift's empty buffers have one; hence the two stand-ins. What is `kept` stays
-// where it is until the statement is reset; of the rest SQLite makes a copy.
+// where it is until the statement is reset, and is bound anew before it runs again; of the rest SQLite makes a copy.
 static inline int csqlite_bind_text(
     sqlite3_stmt *statement, int at, const void *text, sqlite3_uint64 bytes, int kept) {
   return sqlite3_bind_text64(

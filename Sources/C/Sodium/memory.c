@@ -1,10 +1,16 @@
 #define _GNU_SOURCE
 #include "include/memory.h"
-#include <errno.h>
+#include <dlfcn.h>
+#include <sodium.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// Then `mmap` below would be another function, and call itself.
+#if defined(__USE_FILE_OFFSET64) || defined(mmap64)
+#error "mmap and mmap64 must be two names of the C library"
+#endif
 
 static const size_t HUGE_PAGE_BYTES = 2 << 20;
 
@@ -63,19 +69,29 @@ void lk_hash_memory_keep(size_t bytes) {
 
 size_t lk_hash_memory_kept(void) { return memory.bytes; }
 
-// In place of the C library's in the whole program, its libraries included. The C library's own calls do not come here.
-void *mmap(void *address, size_t bytes, int protection, int flags, int descriptor, off_t at) {
-  bool is_of_hash = memory.is_hashing && !memory.is_lent && bytes >= HUGE_PAGE_BYTES;
-  if (!is_of_hash) return mmap64(address, bytes, protection, flags, descriptor, at);
+// What libsodium calls while it hashes may map as well: an allocator that is loaded before the C library's does.
+static bool is_of_sodium(const void *caller) {
+  Dl_info its, sodiums;
+  return dladdr(caller, &its) && dladdr((const void *)(uintptr_t)sodium_init, &sodiums)
+      && its.dli_fbase == sodiums.dli_fbase;
+}
+
+static void *lend(size_t bytes) {
   if (memory.bytes < bytes) {
     give_back();
-    if (!take(bytes)) {
-      memory.was_refused = true;
-      return MAP_FAILED;
-    }
+    if (!take(bytes)) return MAP_FAILED;
   }
   memory.is_lent = true;
   return memory.block;
+}
+
+// In place of the C library's in the whole program, its libraries included. The C library's own calls do not come here.
+void *mmap(void *address, size_t bytes, int protection, int flags, int descriptor, off_t at) {
+  bool lends = memory.is_hashing && !memory.is_lent && bytes >= HUGE_PAGE_BYTES
+      && is_of_sodium(__builtin_return_address(0));
+  void *mapped = lends ? lend(bytes) : mmap64(address, bytes, protection, flags, descriptor, at);
+  if (mapped == MAP_FAILED) memory.was_refused = true;
+  return mapped;
 }
 
 int munmap(void *address, size_t bytes) {

@@ -30,7 +30,7 @@ final class PasswordDesk: Passwords {
     let begun = ContinuousClock.now
     _ = try? hasher.verify([], against: hasher.dummy)
     let took = begun.duration(to: .now)
-    pace.withLock { _ = $0.note(took, .today) }
+    pace.withLock { _ = $0.note(took, .todayInNewMemory) }
   }
 
   /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
@@ -47,11 +47,15 @@ final class PasswordDesk: Passwords {
     // A call that was given up while it waited costs nothing.
     let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
       guard !fate.isCancelled else { return nil }
+      // Nothing of another service's hash would overwrite what is in it.
+      if foreign == nil { hasher.keepMemory() } else { PasswordHasher.releaseMemory() }
+      let isInKeptMemory = PasswordHasher.keptMemory > 0
       let begun = ContinuousClock.now
       guard let matches = try? compare(typed, bytes, hash, foreign, key: key) else { return nil }
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
-      let kind = foreign.map { PasswordPace.Kind.foreign($0.pace) } ?? (isOlder ? .older : .today)
+      let own = isOlder ? PasswordPace.Kind.older : isInKeptMemory ? .today : .todayInNewMemory
+      let kind = foreign.map { .foreign($0.pace) } ?? own
       let hold = pace.withLock { $0.note(took, kind, spellings: typed == bytes ? 1 : 2) }
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
@@ -74,7 +78,11 @@ final class PasswordDesk: Passwords {
 
   func hash(_ password: String, fate: Fate) async throws -> String {
     let bytes = Array(password.utf8)
-    let hash = try await work { [hasher] () -> String? in fate.isCancelled ? nil : try? hasher.hash(bytes) }
+    let hash = try await work { [hasher] () -> String? in
+      guard !fate.isCancelled else { return nil }
+      hasher.keepMemory()
+      return try? hasher.hash(bytes)
+    }
     guard let hash else { throw PasswordDesk.notDone(fate) }
     return hash
   }
@@ -91,10 +99,7 @@ final class PasswordDesk: Passwords {
 
   private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     do {
-      return try await workers.run { [hasher] in
-        hasher.keepMemory()
-        return body()
-      }
+      return try await workers.run(body)
     } catch is Workers.Full {
       refused()
       throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)

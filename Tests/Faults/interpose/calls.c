@@ -146,7 +146,7 @@ enum { HASH_BYTES_MIN = 2 << 20 };
 void *mmap64(void *address, size_t bytes, int protection, int flags, int descriptor, off64_t at) {
   REAL(mmap64);
   if (CALLER == MEMORY_SQLITE && descriptor >= 0 && fails(STORE_MAP)) return MAP_FAILED;
-  // The program maps for libsodium (Sources/C/Sodium), and nothing else of that size.
+  // The program maps for all of its libraries (Sources/C/Sodium), and only for libsodium anything of that size.
   if (CALLER == PROGRAM && descriptor < 0 && bytes >= HASH_BYTES_MIN && fails(MEMORY_SODIUM)) return MAP_FAILED;
   return real(address, bytes, protection, flags, descriptor, at);
 }
