@@ -46,6 +46,10 @@ package func startThread(named name: String, niceness: Int32 = 0, _ body: @escap
   }
 }
 
+/// For a thread that wakes often and briefly: it runs sooner then, though others compute on its core. A wish, which
+/// kernels before 6.12 do not know.
+package func bePrompt() { lk_be_prompt() }
+
 /// A thread that makes something and then runs what `make` returns. Comes back once it is made, and throws what kept it
 /// from that: a server without one of its parts would look as if it were one.
 package func startPart(

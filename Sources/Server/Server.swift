@@ -121,6 +121,7 @@ package final class Server: Sendable {
     let failures = Mutex<[ConfigurationError]>([])
     for (index, place) in workers.enumerated() {
       startThread(named: "reactor-\(index)") { [self] in
+        bePrompt()
         do {
           let meter = calls.meter(ofReactor: index)
           let worker = try Worker(

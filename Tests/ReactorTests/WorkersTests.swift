@@ -122,6 +122,23 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(await eventually { weakly == nil }, "the threads hold their workers until they end")
 }
 
+@Test func `a prompt thread keeps its policy and its nice value, and has short slices where the kernel knows them`()
+  async
+{
+  let (nice, policy, slice) = await withCheckedContinuation { continuation in
+    startThread(named: "prompt", niceness: 3) {
+      bePrompt()
+      let text = readFile("/proc/thread-self/sched", bytesMax: 65_536).map { String(decoding: $0, as: UTF8.self) } ?? ""
+      let line = text.split(separator: "\n").first { $0.hasPrefix("se.slice") }
+      let slice = line?.split(separator: " ").last.map(String.init)
+      continuation.resume(returning: (niceness(), sched_getscheduler(0), slice))
+    }
+  }
+  #expect(nice == 3 && policy == SCHED_OTHER)
+  // Older kernels have no such line.
+  if let slice { #expect(slice == "100000") }
+}
+
 @Test func `a thread has its name`() async {
   let name = await withCheckedContinuation { continuation in
     startThread(named: "sixteen bytes are cut") {

@@ -326,6 +326,10 @@ static inline void lk_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
 // Of this thread only: Linux gives each thread a nice value of its own.
 static inline void lk_be_nice(int value) { setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), value); }
 
+// Of this thread: it runs sooner once it wakes, before a thread that computes, and is asked sooner to make way for
+// others. A wish, for schedulers that know it (EEVDF, Linux 6.12); its nice value stays as it is.
+void lk_be_prompt(void);
+
 // The kernel keeps 15 bytes of a thread's name and cuts the rest.
 static inline void lk_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
