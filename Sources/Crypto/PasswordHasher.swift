@@ -50,6 +50,9 @@ package struct PasswordHasher: Sendable {
   /// Bytes that this thread keeps.
   package static var keptMemory: Int { lk_hash_memory_kept() }
 
+  /// Whether what this thread keeps is enough for a hash of these parameters.
+  package var hasKeptMemory: Bool { Self.keptMemory >= memoryKiB * 1024 }
+
   private static func hash(
     _ password: [UInt8], _ memoryKiB: Int, _ iterations: Int
   ) throws(CryptoError) -> String {

@@ -89,6 +89,7 @@ struct PasswordTests {
     for _ in 0..<3 { #expect(try small.verify(password, against: first)) }
     let kept = PasswordHasher.keptMemory
     #expect(kept >= 3_000 * 1_024 && kept <= 4_096 * 1_024, "whole huge pages")
+    #expect(small.hasKeptMemory && !large.hasKeptMemory)
     #expect(try !small.verify(password + [0], against: first))
     #expect(try !small.verify(password, against: Vectors.argon2idSmall + "A"))
     #expect(PasswordHasher.keptMemory == kept)

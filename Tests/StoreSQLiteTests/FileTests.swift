@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func `commits are fully synchronous, and a connection that is not is refused`() throws {
-    let connection = try createdFile()
+    let connection = try folder.newFile()
     #expect(try connection.integer("PRAGMA synchronous") == 2)
     #expect(try connection.text("PRAGMA journal_mode") == "wal")
     try connection.execute("PRAGMA synchronous = NORMAL")
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func `the file cannot bring code or a changed schema along`() throws {
-    let connection = try createdFile()
+    let connection = try folder.newFile()
     #expect(try connection.integer("PRAGMA trusted_schema") == 0)
     #expect(try connection.integer("PRAGMA secure_delete") == 1)
     let loading = #expect(throws: Failure.self) { try connection.execute("SELECT load_extension('x')") }
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test func `a reader's connection cannot write`() throws {
-    let writer = try createdFile()
+    let writer = try folder.newFile()
     try Migrations.run(on: writer)
     let reader = try Connection.reader(path: folder.file, options: Options())
     let refusal = #expect(throws: Failure.self) { try reader.execute("DELETE FROM accounts") }
@@ -137,11 +137,6 @@ import Testing
     }
     let said = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
     #expect(said.contains("the store cannot be synced to disk"))
-  }
-
-  private func createdFile() throws -> Connection {
-    try LockFile.createPrivately(folder.file)
-    return try Connection.writer(path: folder.file, options: Options())
   }
 
   private func write(text: String) -> Bool {

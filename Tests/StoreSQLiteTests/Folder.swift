@@ -12,6 +12,12 @@ final class Folder: Sendable {
   init() throws { folder = try TemporaryFolder() }
 
   func remove() { folder.remove() }
+
+  /// To the file, which is made, and still without a table.
+  func newFile() throws -> Connection {
+    try LockFile.createPrivately(file)
+    return try Connection.writer(path: file, options: Options())
+  }
 }
 
 extension Store {

@@ -9,8 +9,7 @@ import Testing
 
   init() throws {
     folder = try Folder()
-    try LockFile.createPrivately(folder.file)
-    connection = try Connection.writer(path: folder.file, options: Options())
+    connection = try folder.newFile()
   }
 
   private static let first = "CREATE TABLE notes (id TEXT); INSERT INTO notes VALUES ('old');"

@@ -10,8 +10,7 @@ import Testing
 
   init() throws {
     folder = try Folder()
-    try LockFile.createPrivately(folder.file)
-    connection = try Connection.writer(path: folder.file, options: Options())
+    connection = try folder.newFile()
     try connection.execute("CREATE TABLE kept (number INTEGER PRIMARY KEY, text TEXT, bytes BLOB, also TEXT)")
   }
 

@@ -11,8 +11,7 @@ import Testing
   init() throws { folder = try Folder() }
 
   private func made(_ sql: String = "") throws {
-    try LockFile.createPrivately(folder.file)
-    let connection = try Connection.writer(path: folder.file, options: Options())
+    let connection = try folder.newFile()
     try Migrations.run(on: connection)
     try connection.execute(sql)
   }

@@ -49,7 +49,7 @@ final class PasswordDesk: Passwords {
       guard !fate.isCancelled else { return nil }
       // Nothing of another service's hash would overwrite what is in it.
       if foreign == nil { hasher.keepMemory() } else { PasswordHasher.releaseMemory() }
-      let isInKeptMemory = PasswordHasher.keptMemory > 0
+      let isInKeptMemory = hasher.hasKeptMemory
       let begun = ContinuousClock.now
       guard let matches = try? compare(typed, bytes, hash, foreign, key: key) else { return nil }
       let took = begun.duration(to: .now)
