@@ -81,7 +81,7 @@ internal import CNghttp2
     if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { streams[header.stream_id]?.wasSent = true }
   }
 
-  // MARK: The callbacks, one line each. What nghttp2 points to is borrowed for the call, not retained.
+  // MARK: The callbacks. What nghttp2 points to is borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, context in

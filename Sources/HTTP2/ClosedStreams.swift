@@ -1,5 +1,3 @@
-internal import CNghttp2
-
 /// What may still come on streams that are no more. nghttp2 could tell, but would keep a quarter of a KiB for each of
 /// the last two hundred streams of a connection; as it is told not to, it ignores such frames in silence.
 struct ClosedStreams {
@@ -8,9 +6,17 @@ struct ClosedStreams {
   private var passedOver = IDRanges(countMax: 16)
   /// Streams that we ended while the client was sending: for a while it cannot know (5.4.2).
   private var resetHere: IDRanges
+  private let windowBytes: Int
+  /// DATA that may still come on them: a window each, since nobody opens it any more.
+  private var lateBytesLeft = 0
 
-  /// - Parameter streamsMax: how many a client may have open, and so how many can be reset behind its back.
-  init(streamsMax: Int) { resetHere = IDRanges(countMax: 2 * streamsMax) }
+  /// - Parameters:
+  ///   - streamsMax: how many a client may have open, and so how many can be reset behind its back.
+  ///   - windowBytes: how much of one stream it may have under way.
+  init(streamsMax: Int, windowBytes: Int) {
+    resetHere = IDRanges(countMax: 2 * streamsMax)
+    self.windowBytes = windowBytes
+  }
 
   mutating func opened(_ id: Int32) {
     if id > lastID + 2 { passedOver.insert(lastID + 2...id - 2) }
@@ -18,16 +24,25 @@ struct ClosedStreams {
   }
 
   /// A stream was refused or reset by us, while more of it may be under way.
-  mutating func reset(_ id: Int32) { resetHere.insert(id...id) }
-
-  /// What is wrong with a frame whose stream is not open.
-  func fault(kind: UInt32, _ id: Int32) -> Fault? {
-    guard id > 0, id <= lastID, kind == NGHTTP2_HEADERS.rawValue || kind == NGHTTP2_DATA.rawValue else { return nil }
-    if kind == NGHTTP2_HEADERS.rawValue, passedOver.contains(id) {
-      return Fault(code: .protocolError, debugData: "stream_id_going_back")
-    }
-    return resetHere.contains(id) ? nil : Fault(code: .streamClosed, debugData: "frame_on_closed_stream")
+  mutating func reset(_ id: Int32) {
+    resetHere.insert(id...id)
+    lateBytesLeft += windowBytes
   }
+
+  /// What is wrong with HEADERS whose stream is not open.
+  func faultOfHeaders(_ id: Int32) -> Fault? {
+    if passedOver.contains(id) { return Fault(code: .protocolError, debugData: "stream_id_going_back") }
+    return resetHere.contains(id) ? nil : ClosedStreams.frameOnClosedStream
+  }
+
+  /// What is wrong with DATA of so many bytes, padding included, whose stream is not open.
+  mutating func faultOfData(_ id: Int32, bytes: Int) -> Fault? {
+    guard resetHere.contains(id) else { return ClosedStreams.frameOnClosedStream }
+    lateBytesLeft -= bytes
+    return lateBytesLeft >= 0 ? nil : ClosedStreams.frameOnClosedStream
+  }
+
+  private static let frameOnClosedStream = Fault(code: .streamClosed, debugData: "frame_on_closed_stream")
 }
 
 /// Ids of streams of a client, all of them odd. Bounded: the oldest are forgotten.

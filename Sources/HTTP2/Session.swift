@@ -73,7 +73,7 @@ internal import CNghttp2
       let start = max(fed, frame.start)
       isAlive = unsafe receive(bytes[fed..<start])
       fed = start
-      sink.beganFrame(kind: NGHTTP2_DATA.rawValue, frame.stream)
+      sink.beganData(frame.head)
     }
     if isAlive { isAlive = unsafe receive(bytes[fed...]) }
     if let fault = sink.fault { terminate(fault) }

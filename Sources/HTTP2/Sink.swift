@@ -37,7 +37,7 @@ internal import CNghttp2
   private var settingsAcknowledged = false
   private var closedStreams: ClosedStreams
   /// DATA that has come in on streams that may have closed, and where in what was read it begins.
-  private var doubtful: [(start: Int, stream: Int32)] = []
+  private var doubtful: [(start: Int, head: FrameHeads.Head)] = []
   /// A stream is reset by what has been read and is not yet fed.
   private var resetIsAhead = false
   /// The highest id that has been read and is not yet fed: opening it closes those that it passes over.
@@ -46,7 +46,7 @@ internal import CNghttp2
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
     self.nowMillis = nowMillis
-    closedStreams = ClosedStreams(streamsMax: limits.streamsMax)
+    closedStreams = ClosedStreams(streamsMax: limits.streamsMax, windowBytes: limits.streamWindowBytes)
   }
 
   /// Hands out what is new; a stream is listed again when more of it comes.
@@ -136,21 +136,29 @@ internal import CNghttp2
     // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
     case NGHTTP2_DATA.rawValue
     where resetIsAhead || (streams[head.stream] == nil && (head.stream <= lastID || head.stream < idAhead)):
-      doubtful.append((start, head.stream))
+      doubtful.append((start, head))
     default: break
     }
   }
 
-  func takeDoubtful() -> [(start: Int, stream: Int32)] {
+  func takeDoubtful() -> [(start: Int, head: FrameHeads.Head)] {
     resetIsAhead = false
     idAhead = 0
     defer { doubtful = [] }
     return doubtful
   }
 
-  /// A frame begins.
-  func beganFrame(kind: UInt32, _ id: Int32) {
-    if fault == nil, streams[id] == nil { fault = closedStreams.fault(kind: kind, id) }
+  /// HEADERS, told by nghttp2 before it looks what they are for. On a stream that has closed they bring nothing.
+  func beganHeaders(_ id: Int32) {
+    guard fault == nil, streams[id] == nil, id > 0, id <= lastID else { return }
+    fault = closedStreams.faultOfHeaders(id)
+    spend(.controlFrame)
+  }
+
+  /// DATA that was doubtful, when all before it was fed.
+  func beganData(_ head: FrameHeads.Head) {
+    guard fault == nil, streams[head.stream] == nil, head.stream > 0, head.stream <= lastID else { return }
+    fault = closedStreams.faultOfData(head.stream, bytes: head.length)
   }
 
   func began(_ id: Int32) {
@@ -196,7 +204,7 @@ internal import CNghttp2
       submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
     }
-    unsafe stream.body.append(contentsOf: bytes)
+    unsafe stream.received(bytes)
     touch(stream)
   }
 
@@ -283,18 +291,18 @@ internal import CNghttp2
     if !stream.ended, !stream.isReset { closedStreams.reset(id) }
     unsentBytes -= stream.dropUnsent()
     // Bytes nobody will take any more must not hold the connection's window.
-    if !stream.body.isEmpty {
-      submitted(unsafe nghttp2_session_consume_connection(session, stream.body.count))
-      stream.body = []
-    }
+    let bytes = stream.takeBody().count
+    if bytes > 0 { submitted(unsafe nghttp2_session_consume_connection(session, bytes)) }
     touch(stream)
   }
 
-  // MARK: The callbacks, one line each. What nghttp2 points to is borrowed for the call, not retained.
+  // MARK: The callbacks. What nghttp2 points to is borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-      unsafe withSink(context) { unsafe $0.beganFrame(kind: UInt32(header!.pointee.type), header!.pointee.stream_id) }
+      if unsafe UInt32(header!.pointee.type) == NGHTTP2_HEADERS.rawValue {
+        unsafe withSink(context) { unsafe $0.beganHeaders(header!.pointee.stream_id) }
+      }
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in

@@ -5,8 +5,9 @@ internal import CNghttp2
   package let id: Int32
   /// The request's fields, pseudo fields included, in their order.
   package internal(set) var headers = HeaderBlock()
-  /// Body bytes that nobody has taken yet.
-  package internal(set) var body: [UInt8] = []
+  /// What has come of the body, and how much of that was taken.
+  private var body: [UInt8] = []
+  private var bodyOffset = 0
   /// The header block is whole.
   package internal(set) var headersComplete = false
   /// The block was larger than the limit, or had too many fields; nothing of it is kept.
@@ -46,17 +47,22 @@ internal import CNghttp2
   /// The head was read: its fields need not be kept for as long as the call takes.
   package func dropHeaders() { headers = HeaderBlock() }
 
+  /// Body bytes that nobody has taken yet.
+  package var untakenBodyBytes: Int { body.count - bodyOffset }
+
+  func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe body.append(contentsOf: bytes) }
+
   /// Takes what has come of the body so far.
   package func takeBody() -> [UInt8] {
-    defer { body = [] }
-    return body
+    defer { (body, bodyOffset) = ([], 0) }
+    return bodyOffset == 0 ? body : Array(body[bodyOffset...])
   }
 
-  /// Takes a part of it.
+  /// Takes a part of it. The rest stays where it is: it would be moved for each part.
   package func takeBody(most: Int) -> [UInt8] {
-    guard body.count > most else { return takeBody() }
-    defer { body.removeFirst(most) }
-    return Array(body[..<most])
+    guard untakenBodyBytes > most else { return takeBody() }
+    defer { bodyOffset += most }
+    return Array(body[bodyOffset..<bodyOffset + most])
   }
 
   func queue(_ bytes: [UInt8]) {

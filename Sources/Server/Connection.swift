@@ -219,12 +219,12 @@ final class Connection {
   func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
     session.consumed(call.stream, bytes: body.count)
     guard call.stage == .receiving else { return }
-    follow(call, call.received(body, ended: call.stream.ended && call.stream.body.isEmpty), session)
+    carryOut(call, call.received(body, ended: call.stream.ended && call.stream.untakenBodyBytes == 0), session)
     recount(call, session)
   }
 
   /// What a call's state machine says to do.
-  private func follow(_ call: ServerCall, _ step: Call.Step, _ session: Session) {
+  private func carryOut(_ call: ServerCall, _ step: Call.Step, _ session: Session) {
     switch step {
     case .wait: break
     case .refuse(let refusal):

@@ -39,6 +39,8 @@ extension Connection {
       guard call.context.fate.cancel() else { return }
       guard call.isWorthALine else { return finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
       worker.refuse(call, Failure(.deadlineExceeded), on: self)
+    case .receiving where now >= call.deadlineMillis:
+      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
     case .receiving:
       worker.reached(.requestTime, on: self)
       finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)

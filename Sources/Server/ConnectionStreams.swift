@@ -11,7 +11,7 @@ extension Connection {
     repeat {
       guard !call.isPaused else { break }
       take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
-    } while !call.stream.body.isEmpty && call.messagesReceived - before < messagesMax
+    } while call.stream.untakenBodyBytes > 0 && call.messagesReceived - before < messagesMax
     return call.messagesReceived - before
   }
 
@@ -22,14 +22,14 @@ extension Connection {
 
   private func hear(_ call: ServerCall, _ messages: ArraySlice<Message>, last: Bool, _ session: Session) {
     do {
-      var unheard = messages
-      while call.stage == .receiving, !call.isPaused, let message = unheard.popFirst(),
+      var waiting = messages
+      while call.stage == .receiving, !call.isPaused, let message = waiting.popFirst(),
         let step = try call.handle(message, arena: worker.arena)
       {
         send(call, step, session)
         seekWork(call)
       }
-      guard !call.isPaused else { return call.unheard = (unheard, last) }
+      guard !call.isPaused else { return call.waiting = (waiting, last) }
       if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
       let status = Failures.status(of: error, arena: worker.arena)
@@ -98,8 +98,8 @@ extension Connection {
       call.isPaused = false
       seekWork(call)
       guard !call.isPaused else { return }
-      if let (messages, last) = call.unheard {
-        call.unheard = nil
+      if let (messages, last) = call.waiting {
+        call.waiting = nil
         hear(call, messages, last: last, session)
       }
       // What came meanwhile lies on the stream, or behind its window.

@@ -43,7 +43,7 @@ final class ServerCall {
   /// It did more than to follow: its end is worth a line of the log.
   var hasWorked = false
   /// What came beside the message that began the work.
-  var unheard: (messages: ArraySlice<Message>, last: Bool)?
+  var waiting: (messages: ArraySlice<Message>, last: Bool)?
   /// As they were counted last: see `Connection.recount`.
   var heldBytes = 0
   /// A drain waits for it: all but calls that only watch and would never end by themselves. An export ends by itself.

@@ -77,6 +77,36 @@ func `frames are told apart however they are cut`(step: Int) throws {
   let frames: [Frame] = [.ping(), .headers(3), .data(3, [1, 2, 3]), .ping(), .data(1, [1])]
   let bytes = frames.flatMap(\.bytes)
   for start in stride(from: 0, to: bytes.count, by: step) { _ = peer.feed(Array(bytes[start...].prefix(step))) }
-  #expect(peer.sink.stream(3)?.body == [1, 2, 3])
+  #expect(peer.sink.stream(3)?.takeBody() == [1, 2, 3])
   #expect(farewell(peer.drain()) == ErrorCode.streamClosed.rawValue)
+}
+
+/// Window that the client has used is given back to the connection meanwhile.
+private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
+  var frames: [Frame] = []
+  var left = bytes
+  while left > 0 {
+    let part = min(left, 16_384)
+    frames += peer.ask(.data(id, [UInt8](repeating: 0x61, count: part)))
+    left -= part
+  }
+  return frames
+}
+
+@Test func `a stream that we have reset may bring its window to the last byte and no more`() throws {
+  let peer = Peer { $0.streamWindowBytes = 65_535 }
+  _ = peer.open(1)
+  try answered(peer, 1)
+  #expect(farewell(sendLate(peer, 1, bytes: 65_535)) == nil)
+  #expect(farewell(peer.ask(.data(1, [1]))) == ErrorCode.streamClosed.rawValue)
+}
+
+@Test func `each stream that we have reset may bring a window of its own`() throws {
+  let peer = Peer { $0.streamWindowBytes = 65_535 }
+  for id in [1, 3] as [Int32] {
+    _ = peer.open(id)
+    try answered(peer, id)
+  }
+  for id in [1, 3] as [Int32] { #expect(farewell(sendLate(peer, id, bytes: 65_535)) == nil) }
+  #expect(farewell(peer.ask(.data(3, [1]))) == ErrorCode.streamClosed.rawValue)
 }

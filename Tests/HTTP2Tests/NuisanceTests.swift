@@ -65,6 +65,15 @@ private func onePast(_ peer: Peer, _ limit: Int, _ spend: (Int32) -> [Frame]) ->
   #expect(onePast(peer, 500) { [.headers(201 + 2 * $0)] } == "too_many_premature_streams")
 }
 
+@Test func `header blocks on a stream that we have reset end the connection at limit + 1`() throws {
+  let peer = Peer { $0.budget.controlFrames.count = 20 }
+  _ = peer.open(1)
+  peer.session.reset(try #require(peer.sink.stream(1)), .internalError)
+  _ = peer.drain()
+  let late = Frame.headers(1, [("x", "1")], end: true)
+  #expect(onePast(peer, 20) { _ in [late] } == "too_many_control_frames")
+}
+
 @Test func `CVE-2019-9515: SETTINGS, the first one counted, end the connection at limit + 1`() {
   #expect(onePast(Peer(), 10) { _ in [.settings()] } == "too_many_settings")
 }

@@ -184,11 +184,15 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
 @Test func `A9: what comes on a refused stream costs nobody's window`() {
   let peer = Peer { $0.streamsMax = 1 }
   _ = peer.open(1)
-  peer.send(.headers(3))
-  peer.pour(600_000, into: 3)
+  let refused = stride(from: 3, through: 21, by: 2).map { Int32($0) }
+  var frames: [Frame] = []
+  for id in refused {
+    peer.send(.headers(id))
+    peer.pour(60_000, into: id)
+    frames += peer.drain()
+  }
   #expect(peer.sink.takeTouched().map(\.id) == [1])
-  let frames = peer.drain()
-  #expect(frames.filter { $0.kind == .reset } == [.reset(3, ErrorCode.refusedStream.rawValue)])
+  #expect(frames.filter { $0.kind == .reset } == refused.map { .reset($0, ErrorCode.refusedStream.rawValue) })
   #expect(frames.contains { $0.kind == .windowUpdate && $0.stream == 0 })
   #expect(!frames.contains { $0.kind == .goAway })
 }

@@ -78,6 +78,29 @@ def reset_of_idle_streams(attacker: Attacker) -> None:
     attacker.flood(connection, streams(connection, reset))
 
 
+@attack("frame_on_closed_stream")
+def data_after_a_reset(attacker: Attacker) -> None:
+    """More and more of a request that was answered long ago."""
+    connection, stream = answered_early(attacker)
+    attacker.flood(connection, lambda: frame(DATA, 0, stream, b"a") * 500)
+
+
+@attack("too_many_control_frames")
+def headers_after_a_reset(attacker: Attacker) -> None:
+    connection, stream = answered_early(attacker)
+    block = connection.encoder.encode([("x", "1")])
+    attacker.flood(connection, lambda: frame(HEADERS, END_HEADERS | END_STREAM, stream, block) * 500)
+
+
+def answered_early(attacker: Attacker) -> tuple[Connection, int]:
+    """A call that was answered before its end came, so that its stream was reset."""
+    connection = attacker.settled()
+    stream = connection.stream()
+    connection.write(connection.headers(stream, request("/nowhere/Nothing")))
+    connection.reply(stream, wait_for_reset=True)
+    return connection, stream
+
+
 @attack("too_many_stream_errors")
 def streams_past_the_limit(attacker: Attacker) -> None:
     connection = attacker.settled()

@@ -23,7 +23,8 @@ PROTO = HERE.parent.parent / "proto"
 LATCHKEYD = Path(os.environ.get("LATCHKEYD", HERE.parent.parent / ".build" / "debug" / "latchkeyd"))
 LIMITS = ("connections_max", "connections_per_address_max", "offences_per_address_max", "handshake_millis",
           "request_millis", "message_bytes_max", "resets_max", "answer_still_seconds", "answer_seconds",
-          "write_still_seconds", "idle_seconds", "age_seconds", "keepalive_seconds", "keepalive_timeout_seconds")
+          "write_still_seconds", "idle_seconds", "age_seconds", "keepalive_seconds", "keepalive_timeout_seconds",
+          "drain_seconds")
 PEER = os.environ.get("LATCHKEY_PEER", "")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import threading
 import time
 from pathlib import Path
 from typing import Callable
@@ -12,7 +10,6 @@ from typing import Callable
 import pytest
 from hyperframe import frame as frames
 
-from key_updates import connect, key_updates
 from raw import DATA, END_STREAM, NO_ERROR, PING, WATCH, Connection, frame, message, request, reset
 from server import Server
 from test_response_rules import settled
@@ -88,42 +85,3 @@ def test_a_client_that_resets_each_call_after_its_answer_is_served_on(server: Se
             reply = connection.call()
             assert reply.status == OK
             connection.write(reset(reply.frames[0].stream_id, NO_ERROR))
-
-
-def slowest_answer(others: list[Connection], goes_on: Callable[[], bool]) -> float:
-    slowest = 0.0
-    while goes_on():
-        for other in others:
-            began = time.monotonic()
-            assert other.call().status == OK
-            slowest = max(slowest, time.monotonic() - began)
-    return slowest
-
-
-def calm(others: list[Connection], seconds: float) -> float:
-    end = time.monotonic() + seconds
-    return slowest_answer(others, lambda: time.monotonic() < end)
-
-
-def beside_key_updates(others: list[Connection], server: Server) -> float:
-    plain, ssl = connect(server.port)
-    updates = key_updates(ssl, 150_000)
-
-    def send() -> None:
-        with contextlib.suppress(ConnectionError):
-            plain.sendall(updates)
-
-    flood = threading.Thread(target=send)
-    flood.start()
-    return slowest_answer(others, flood.is_alive)
-
-
-def test_key_updates_do_not_keep_the_others_waiting(server: Server) -> None:
-    others = [settled(Connection(server.port)) for _ in range(4)]
-    waits: list[tuple[float, float]] = []
-    # What else the machine does comes and goes, and meets calm windows as well.
-    while len(waits) < 3:
-        waits.append((calm(others, 0.5), beside_key_updates(others, server)))
-        if waits[-1][1] < max(2 * waits[-1][0], waits[-1][0] + 0.2):
-            return
-    raise AssertionError(f"the slowest answers, calm and beside key updates: {waits}")

@@ -135,6 +135,21 @@ def test_a_second_sigterm_ends_at_once(draining: Server) -> None:
         assert connection.until(frames.HeadersFrame) is None
 
 
+def test_a_call_that_does_not_end_is_cut_off_when_the_grace_is_over(start_server: Callable[..., Server]) -> None:
+    server = start_server(drain_seconds=1, request_millis=60_000)
+    with Connection(server.port) as connection, Connection(server.port) as untaken:
+        hold(settled(connection), 1)
+        untaken.write(settings((INITIAL_WINDOW_SIZE, 0)))
+        untaken.write(untaken.headers(1, request()), frame(DATA, END_STREAM, 1, message()))
+        assert untaken.until(frames.HeadersFrame)
+        began = time.monotonic()
+        server.signal()
+        goaways(connection)
+        assert connection.until(frames.HeadersFrame) is None, "closed, and the call never answered"
+        assert 0.9 < time.monotonic() - began < 3
+        assert server.wait(5) == 0 and time.monotonic() - began < 5
+
+
 @pytest.mark.peer_differs("grpcio begins one call after another, and cancels those it has not begun", strict=False)
 def test_a_thousand_calls_in_flight_all_finish(draining: Server) -> None:
     connections = [settled(Connection(draining.port)) for _ in range(CONNECTIONS)]

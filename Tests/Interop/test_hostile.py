@@ -15,18 +15,21 @@ import pytest
 from hyperframe import frame as frames
 
 from attacker import ATTACKS, Attacker
-import attacks  # noqa: F401, which fills the list
+import attacks
 from frame_attacks import opened
 from key_updates import closed_after, connect, key_updates
+from metered import Metered
 from processor_time import processor_seconds
-from raw import DATA, PING, Connection, frame, message, request, reset, settings
+from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, PING, Connection, frame, message, request, reset,
+                 settings)
 from renegotiation import Asker
 from server import Server
 from test_abuse import MEBIBYTE, memory
 from test_response_rules import settled
 
-OK, RESOURCE_EXHAUSTED = 0, 8
-MESSAGE_BYTES_MAX, HELD_BYTES_MAX = 65536, 1 << 20
+OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 0, 8, 12
+MESSAGE_BYTES_MAX, HELD_BYTES_MAX, HELD_BYTES_PER_REACTOR_MAX = 65536, 1 << 20, 128 << 20
+UNSENT_BYTES_MAX = 262_144
 
 pytestmark = pytest.mark.latchkey_only("what the C core bears is its own matter")
 
@@ -105,9 +108,43 @@ def test_parts_of_messages_up_to_the_limit_are_held_and_one_part_more_is_refused
         assert connection.call().status == OK, "what was held is given back"
 
 
+def test_parts_of_messages_of_all_connections_together_have_a_limit_too(start_server: Callable[..., Server]) -> None:
+    server = start_server(reactors=1, request_millis=60_000)
+    with contextlib.ExitStack() as held, settled(Connection(server.port)) as late:
+        for _ in range(HELD_BYTES_PER_REACTOR_MAX // HELD_BYTES_MAX):
+            connection = settled(held.enter_context(Connection(server.port)))
+            for _ in range(HELD_BYTES_MAX // MESSAGE_BYTES_MAX):
+                hold_part(connection, MESSAGE_BYTES_MAX)
+            connection.write(frame(PING, 0, 0, b"all held"))
+            while not isinstance(got := connection.read(), frames.PingFrame):
+                assert not isinstance(got, frames.HeadersFrame | frames.RstStreamFrame), "the limit itself is allowed"
+        assert late.reply(hold_part(late, 1)).status == RESOURCE_EXHAUSTED
+        assert late.call().status == OK, "what comes in one piece is not held"
+    with settled(Connection(server.port)) as after:
+        part = hold_part(after, MESSAGE_BYTES_MAX - 1)
+        after.write(frame(DATA, END_STREAM, part, b"a"))
+        assert after.reply(part).status != RESOURCE_EXHAUSTED, "those who went gave back what they held"
+
+
+def test_calls_are_refused_once_more_than_256_kibibytes_of_answers_wait(start_server: Callable[..., Server]) -> None:
+    with settled(Connection(start_server().port)) as connection:
+        answer_bytes = len(connection.call(request(attacks.REFLECT), attacks.LIST_SERVICES).data)
+        connection.write(settings((INITIAL_WINDOW_SIZE, 0)))
+        # Two calls, for one alone would be reset when what it asked for is too much.
+        streams, answers = [connection.stream() for _ in range(2)], UNSENT_BYTES_MAX // answer_bytes
+        connection.write(*[connection.headers(stream, request(attacks.REFLECT)) for stream in streams])
+        for number in range(answers):
+            connection.write(frame(DATA, 0, streams[number % 2], attacks.LIST_SERVICES))
+        time.sleep(0.5)
+        assert connection.call(request("/nowhere/Nothing")).status == UNIMPLEMENTED, "the limit itself is allowed"
+        connection.write(frame(DATA, 0, streams[0], attacks.LIST_SERVICES))
+        time.sleep(0.5)
+        assert connection.call(request("/nowhere/Nothing")).status == RESOURCE_EXHAUSTED
+
+
 def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_server: Callable[..., Server]) -> None:
-    server = start_server(offences_per_address_max=3)
-    before = Connection(server.port)
+    metered = Metered(start_server, offences_per_address_max=3)
+    server, before = metered.server, Connection(metered.port)
     for _ in range(4):
         with settled(Connection(server.port)) as hasty:
             hasty.write(settings() * 12)
@@ -115,13 +152,15 @@ def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_se
             assert hasty.until(frames.DataFrame) is None
     with pytest.raises((ssl.SSLError, ConnectionError)):
         Connection(server.port)
+    assert metered.new("offences_per_address") == 1
     assert before.call().status == OK, "who is in stays in"
     with Connection(server.port, source="127.0.0.2") as other:
         assert other.call().status == OK
 
 
 def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callable[..., Server]) -> None:
-    server = start_server()
+    metered = Metered(start_server)
+    server = metered.server
     with settled(Connection(server.port)) as inside:
         taken = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
         soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
@@ -140,6 +179,21 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
         time.sleep(1)
         with Connection(server.port) as after:
             assert after.call().status == OK
+        assert metered.new("descriptors", 40) >= 40
+
+
+def test_an_address_has_256_connections_and_one_more_is_closed_at_once(start_server: Callable[..., Server]) -> None:
+    metered = Metered(start_server, handshake_millis=60_000)
+    with contextlib.ExitStack() as held:
+        inside = [held.enter_context(socket.create_connection(("127.0.0.1", metered.port), 3)) for _ in range(256)]
+        inside[-1].settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            inside[-1].recv(1)
+        past = held.enter_context(socket.create_connection(("127.0.0.1", metered.port), 3))
+        assert past.recv(1) == b""
+        assert metered.new("connections_per_address") == 1
+        with Connection(metered.port, source="127.0.0.2") as other:
+            assert other.call().status == OK
 
 
 @pytest.mark.parametrize("count, ends", [(32, False), (33, True)])
@@ -151,7 +205,7 @@ def test_renegotiation_is_asked_for_in_vain_up_to_a_limit_and_once_more_ends_the
     asker.socket.close()
 
 
-def test_asking_for_renegotiation_in_full_records_takes_no_longer(hostile: Server) -> None:
+def test_asking_for_renegotiation_in_full_records_ends_the_connection_as_well(hostile: Server) -> None:
     asker = Asker(hostile.port)
     asked = asker.ask(400_000, each_in_a_record=4_000)
     with contextlib.suppress(ConnectionError):

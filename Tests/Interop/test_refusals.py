@@ -3,64 +3,42 @@
 from __future__ import annotations
 
 import re
+import signal
 import socket
 import ssl
 import time
-import urllib.request
 from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator
 
 import pytest
 
+import attacks
 import server as servers
-from raw import (CANCEL, CHECK, DATA, END_STREAM, PING, PRIORITY, WATCH, Connection, client_context,
-                 frame, message, request, reset, settings)
+from attacker import ATTACKS, MEETS, Attacker
+from metered import Metered
+from raw import (CANCEL, CHECK, DATA, END_STREAM, INITIAL_WINDOW_SIZE, PING, PRIORITY, WATCH, Connection,
+                 client_context, frame, message, request, reset, settings, window_update)
 from server import Server
 from test_limits import FIELDS_MAX, MESSAGE_BYTES_MAX, STREAMS_MAX
 from test_response_rules import hold, settled
 
-OK, RESOURCE_EXHAUSTED = 0, 8
+OK, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED = 0, 4, 8
 
 pytestmark = [pytest.mark.latchkey_only("what the C core counts is its own matter"),
               pytest.mark.filterwarnings("ignore:ssl.TLSVersion")]
 
+KINDS = Path(__file__).resolve().parents[2] / "Sources/Server/LimitKind.swift"
+# Of test_hostile.py, where they are counted.
+ELSEWHERE = {"offences_per_address", "descriptors", "connections_per_address"}
 
-class Metered:
-    """A server with its metrics, and what has been counted since the last look."""
 
-    def __init__(self, start: Callable[..., Server], **overrides: object) -> None:
-        self.server = start(metrics_port=0, **overrides)
-        self.port = self.server.port
-        self.metrics_port = self.find()
-        self.seen = self.counted()
-
-    def find(self) -> int:
-        """From the log, which a thread of its own writes."""
-        log, deadline = self.server.folder / f"server-{self.port}.log", time.monotonic() + 5
-        while not (found := re.search(r'"message":"metrics","address":"127\.0\.0\.1:(\d+)"', log.read_text())):
-            assert time.monotonic() < deadline, "the metrics are not served"
-            time.sleep(0.02)
-        return int(found[1])
-
-    def text(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as answer:
-            return answer.read().decode()
-
-    def counted(self) -> dict[str, int]:
-        found = re.findall(r'^latchkey_(?:refusals|tls_handshakes)_total\{\w+="(\w+)"\} (\d+)$', self.text(),
-                           re.MULTILINE)
-        return {label: int(number) for label, number in found}
-
-    def new(self, label: str, at_least: int = 1) -> int:
-        """How often since the last look; a connection's end may be counted after its client has noticed."""
-        deadline = time.monotonic() + 3
-        while self.counted()[label] - self.seen[label] < at_least and time.monotonic() < deadline:
-            time.sleep(0.02)
-        now = self.counted()
-        count = now[label] - self.seen[label]
-        self.seen = now
-        return count
+def test_every_limit_that_a_client_can_meet_is_met_here() -> None:
+    body = KINDS.read_text().partition("\n}\n")[0]
+    names = re.findall(r"case (\w+)(?: = \"(\w+)\")?$", body, re.MULTILINE)
+    text = Path(__file__).read_text()
+    assert len(names) > 25
+    assert [name or case for case, name in names if f'"{name or case}"' not in text] == []
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +91,14 @@ def test_a_request_that_does_not_end_in_time(start_server: Callable[..., Server]
         stream, = hold(settled(connection), 1)
         assert connection.reply(stream, 2).status not in (None, OK)
         assert metered.new("request_time") == 1
+
+
+def test_a_deadline_of_the_client_is_no_limit_of_ours(metered: Metered) -> None:
+    with settled(Connection(metered.port)) as connection:
+        stream = connection.stream()
+        connection.write(connection.headers(stream, request(CHECK, ("grpc-timeout", "100m"))))
+        assert connection.reply(stream).status == DEADLINE_EXCEEDED
+        assert metered.counted()["request_time"] == metered.seen["request_time"]
 
 
 # Nuisances that end their connection.
@@ -168,6 +154,46 @@ def test_too_many_provoked_resets(metered: Metered) -> None:
         assert metered.new("too_many_stream_errors") == 1
 
 
+@pytest.fixture(scope="module")
+def hasty(folder: Path) -> Iterator[Metered]:
+    """What stands still here is ended soon."""
+    one = Metered(partial(servers.start, folder), reactors=1, offences_per_address_max=1_000_000, request_millis=500,
+                  answer_still_seconds=1, answer_seconds=2, write_still_seconds=1)
+    yield one
+    assert one.server.process.poll() is None
+    one.server.stop()
+
+
+@pytest.mark.parametrize("limit, name", [
+    ("slow_frame", "slow_frame"), ("slow_frame", "slow_greeting"), ("slow_frame", "slow_header_block"),
+    ("too_many_premature_streams", "streams_past_a_limit_never_acknowledged"),
+    ("too_many_control_frames", "unknown_frames"), ("too_many_continuations", "continuation_flood"),
+    ("too_many_large_header_lists", "header_lists_past_the_limit"), ("header_list_bomb", "hpack_bomb"),
+    ("too_many_untaken_answers", "zero_window"), ("untaken_answer", "zero_window"),
+    ("unsent_bytes", "answers_behind_a_window"), ("held_request_bytes", "messages_in_parts"),
+    ("too_many_key_updates", "key_update_flood")])
+def test_an_attack_is_counted_by_the_limit_that_it_meets(hasty: Metered, limit: str, name: str) -> None:
+    hasty.seen = hasty.counted()
+    attacker = Attacker(hasty.port)
+    attacker.until = time.monotonic() + 10
+    ATTACKS[name](attacker)
+    assert attacker.met[MEETS[name]]
+    assert hasty.new(limit) >= 1
+
+
+def test_a_socket_that_is_not_read(hasty: Metered) -> None:
+    """First it is not listened to any more, then it is closed."""
+    with settled(Connection(hasty.port, receive_buffer_bytes=4096)) as deaf:
+        deaf.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
+        stream = deaf.stream()
+        deaf.write(deaf.headers(stream, request(attacks.REFLECT)))
+        deadline, before = time.monotonic() + 20, hasty.counted()
+        while hasty.counted()["unread_frames"] == before["unread_frames"]:
+            assert time.monotonic() < deadline
+            deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 50))
+        assert hasty.new("slow_socket") == 1
+
+
 # Connections and handshakes.
 
 def test_a_connection_too_many(start_server: Callable[..., Server]) -> None:
@@ -178,6 +204,17 @@ def test_a_connection_too_many(start_server: Callable[..., Server]) -> None:
         with socket.create_connection(("127.0.0.1", metered.port), 5) as past:
             assert past.recv(1) == b""
     assert metered.new("connections", 3) == 3
+
+
+def test_newcomers_past_the_limit_are_made_to_wait(start_server: Callable[..., Server]) -> None:
+    metered = Metered(start_server, reactors=1, handshake_millis=60_000)
+    # While the process stands still all of them come, and more than 64 are found at once when it goes on.
+    metered.server.signal(signal.SIGSTOP)
+    held = [socket.create_connection(("127.0.0.1", metered.port), 5) for _ in range(200)]
+    metered.server.signal(signal.SIGCONT)
+    assert metered.new("newcomers") >= 1
+    for one in held:
+        one.close()
 
 
 def test_a_handshake_that_does_not_end_in_time(start_server: Callable[..., Server]) -> None:
