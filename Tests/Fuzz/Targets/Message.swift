@@ -9,13 +9,21 @@ extension FuzzTarget {
     checkMessage(type, reader.rest())
   }
 
-  /// What is served takes these, and the rest has what no request has: repeated fields of each kind.
+  /// Every request that is served, and messages that have what no request has: repeated fields of each kind. New ones
+  /// are put at the end, or the corpus would be of other messages.
   static let messages: [any WireMessage.Type] = [
     SignInRequest.self, ReauthenticateRequest.self, FetchProvidersRequest.self, LinkRequest.self, UnlinkRequest.self,
     CreateRequest.self, GetRequest.self, DeleteRequest.self, LookupRequest.self, CreateCustomTokenRequest.self,
     RefreshRequest.self, SignOutRequest.self, VerifyIdTokenRequest.self, GetSigningKeysRequest.self,
     HealthCheckRequest.self, ServerReflectionRequest.self, Session.self, ServerReflectionResponse.self,
-    UpdateRequest.self, MergeRequest.self,
+    UpdateRequest.self, MergeRequest.self, StartFlowRequest.self, ListProvidersRequest.self, ImportAccountsRequest.self,
+    ExportAccountsRequest.self, BackupRequest.self, SetCustomClaimsRequest.self, SetDisabledRequest.self,
+    DeleteAccountRequest.self, ListRequest.self, RevokeSessionsRequest.self, RemoveSecondFactorsRequest.self,
+    UnlinkProviderRequest.self, RevokeAllRequest.self, ListSessionsRequest.self, SendEmailVerificationRequest.self,
+    ConfirmEmailRequest.self, SendEmailChangeRequest.self, SendEmailLinkRequest.self, SendPasswordResetRequest.self,
+    ResetPasswordRequest.self, CheckCodeRequest.self, SendPhoneCodeRequest.self, StartSecondFactorRequest.self,
+    FinishSecondFactorRequest.self, StartEnrollmentRequest.self, FinishEnrollmentRequest.self, WithdrawRequest.self,
+    WatchEventsRequest.self, ExportAccountsResponse.self, WatchEventsResponse.self,
   ]
 
   private static func checkMessage<M: WireMessage>(_ type: M.Type, _ bytes: [UInt8]) {

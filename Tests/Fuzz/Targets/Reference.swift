@@ -64,9 +64,22 @@ enum Reference {
       guard let field = fields[number], let whole = message(payload, field) else { return nil }
       meanings[number] = [whole]
     }
+    for (number, field) in fields where mapEntries.contains(field.typeName) {
+      meanings[number] = lastOfEachKey(meanings[number] ?? [])
+    }
     return meanings.filter { number, values in
       !values.isEmpty && (fields[number]!.isRepeated || fields[number]!.oneof != nil || !isDefault(values[0]))
     }
+  }
+
+  /// Of a map the last entry of a key counts, and none comes before another.
+  private static func lastOfEachKey(_ entries: [Meaning]) -> [Meaning] {
+    var byKey: [[UInt8]: Meaning] = [:]
+    for entry in entries {
+      guard case .message(let members) = entry else { continue }
+      if case .text(let key)? = members[1]?.first { byKey[key] = entry } else { byKey[[]] = entry }
+    }
+    return byKey.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
   }
 
   private static func isDefault(_ meaning: Meaning) -> Bool { meaning == .number(0) || meaning == .text([]) }
@@ -165,21 +178,29 @@ enum Reference {
 
   // MARK: The descriptors (google/protobuf/descriptor.proto)
 
-  static let schema: [String: [UInt32: Field]] = {
+  static let schema = descriptors.fields
+  /// Messages that are entries of a map.
+  private static let mapEntries = descriptors.mapEntries
+
+  private static let descriptors: (fields: [String: [UInt32: Field]], mapEntries: Set<String>) = {
     var schema: [String: [UInt32: Field]] = [:]
+    var mapEntries: Set<String> = []
     for service in DescriptorSet.services {
       guard let file = DescriptorSet.file(containingSymbol: service) else { fatalError("no file of \(service)") }
       for file in DescriptorSet.withDependencies(file) {
         let package = String(decoding: texts(file.bytes, 2).first ?? [], as: UTF8.self)
-        for message in texts(file.bytes, 4) { add(message, to: &schema, scope: package) }
+        for message in texts(file.bytes, 4) { add(message, to: &schema, &mapEntries, scope: package) }
       }
     }
-    return schema
+    return (schema, mapEntries)
   }()
 
-  private static func add(_ message: [UInt8], to schema: inout [String: [UInt32: Field]], scope: String) {
+  private static func add(
+    _ message: [UInt8], to schema: inout [String: [UInt32: Field]], _ mapEntries: inout Set<String>, scope: String
+  ) {
     let name = scope + "." + String(decoding: texts(message, 1).first ?? [], as: UTF8.self)
-    for inner in texts(message, 3) { add(inner, to: &schema, scope: name) }
+    for inner in texts(message, 3) { add(inner, to: &schema, &mapEntries, scope: name) }
+    if let options = texts(message, 7).first, number(options, 7) == 1 { mapEntries.insert(name) }
     let fields = texts(message, 2).map { field in
       Field(
         number: UInt32(number(field, 3) ?? 0), type: number(field, 5) ?? 0, isRepeated: number(field, 4) == 3,

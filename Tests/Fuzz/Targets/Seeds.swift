@@ -46,6 +46,19 @@ extension FuzzTarget {
           ExtensionNumberResponse(baseTypeName: "t", extensionNumber: [1, -1, 300]))),
       ServerReflectionResponse(
         messageResponse: .fileDescriptorResponse(FileDescriptorResponse(fileDescriptorProto: [[1, 2], []]))),
+      StartFlowRequest(
+        providerID: "google.com", redirectURI: "https://app.example/back", scopes: ["email"],
+        customParameters: ["prompt": "consent", "hd": ""], idToken: "t", client: client),
+      ImportAccountsRequest(
+        options: ImportOptions(dryRun: true, hash: ImportHash()),
+        accounts: [
+          ImportedAccount(
+            accountID: "a", email: "a@b.example", passwordHash: [1, 2], createdAtMillis: -1_500,
+            providers: [LinkedProvider(providerID: "p", subject: "s")], phoneFactors: [ImportedPhoneFactor()]),
+          ImportedAccount(),
+        ]),
+      FinishSecondFactorRequest(pendingToken: "p", factorID: "f", code: "123456", client: client),
+      WatchEventsRequest(cursor: "c", types: ["account.created", ""]),
     ]
     let arena = Arena(budgetBytes: 65_536)
     return values.enumerated().flatMap { index, value -> [Seed] in
