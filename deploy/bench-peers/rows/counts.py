@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,15 +16,17 @@ TESTS = Path(__file__).resolve().parents[3] / "Tests/Counts"
 
 
 def counts(stand: Stand) -> list[Finding]:
-    """Its tests hold the counts to what was committed; here it matters only what they are."""
+    """In deploy/test the counts of a debug build are held to what was committed; here those of the release build are,
+    which may have one allocation more."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", TESTS], capture_output=True, text=True, check=False,
         env=os.environ | {"LATCHKEYD": str(stand.options.latchkeyd)})
     counted = parse(run.stdout)
     need({"allocations", "system_calls"} <= counted.keys(), f"Tests/Counts counted nothing:\n{run.stdout[-2000:]}")
+    committed = json.loads((TESTS / "thresholds.json").read_text())["release"]["allocations"]["FetchProviders"]
     return [
         Finding("Heap allocations a FetchProviders call", Series(LATCHKEY, (counted["allocations"],)),
-                goal=Goal(aim=6, at_least=False), digits=1),
+                goal=Goal(committed + 1, 6, at_least=False), digits=1),
         Finding("System calls a FetchProviders call, 256 in flight", Series(LATCHKEY, (counted["system_calls"],)),
                 goal=Goal(0.5, 0.1, at_least=False), digits=2),
     ]
