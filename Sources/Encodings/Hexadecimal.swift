@@ -18,7 +18,8 @@ package enum Hexadecimal {
     return bytes
   }
 
-  static func value(of digit: UInt8) -> UInt8? {
+  /// nil: no digit.
+  package static func value(of digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10

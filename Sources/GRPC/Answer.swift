@@ -133,8 +133,8 @@ extension Status {
     decoded.reserveCapacity(text.count)
     var at = text.startIndex
     while at < text.endIndex {
-      if text[at] == UInt8(ascii: "%"), text.endIndex - at > 2, let high = hexDigit(text[at + 1]),
-        let low = hexDigit(text[at + 2])
+      if text[at] == UInt8(ascii: "%"), text.endIndex - at > 2, let high = Hexadecimal.value(of: text[at + 1]),
+        let low = Hexadecimal.value(of: text[at + 2])
       {
         decoded.append(high << 4 | low)
         at += 3
@@ -144,14 +144,5 @@ extension Status {
       }
     }
     return String(decoding: decoded, as: UTF8.self)
-  }
-
-  private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    default: nil
-    }
   }
 }

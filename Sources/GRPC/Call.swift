@@ -4,6 +4,8 @@
 // deadline, status and its text form, the method table; and the same from a client's end.
 // Does not own: frames and streams (HTTP2), the meaning of a message (Wire, Services), the rich errors of the
 // application (Services). The codes that belong to the application never appear here.
+// R1 to R23 in comments are rules of a request, each by its test in Tests/Interop/test_request_rules.py; A1 to A12 are
+// those of an answer, in test_response_rules.py.
 // Read next: Head.swift, Framing.swift, Status.swift; Answer.swift for a client.
 
 /// A call from its first header to its last message. Named events come in; each returns what to do next.

@@ -10,7 +10,7 @@ package struct RequestHead: Sendable {
   package internal(set) var authorization: [UInt8] = []
 }
 
-/// Reads the fields of a request in their order and judges them at the end (R1-R12).
+/// Reads the fields of a request in their order and judges them at the end.
 package struct HeadReader {
   private var head = RequestHead()
   private var methodIsPost = false

@@ -33,10 +33,11 @@ package final class PrivateFolder: Sendable {
     guard let list = unsafe lk_list(path, &code) else { throw SystemError(code: code, call: "list \(path)") }
     defer { unsafe lk_end_list(list) }
     var names: [String] = []
-    while let next = unsafe lk_next_name(list) {
+    while let next = unsafe lk_next_name(list, &code) {
       let name = unsafe String(cString: next)
       if name != ".", name != ".." { names.append(name) }
     }
+    guard code == 0 else { throw SystemError(code: code, call: "list \(path)") }
     return names.sorted()
   }
 

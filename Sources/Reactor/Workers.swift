@@ -23,11 +23,13 @@ package final class Workers: Sendable {
   }
 
   private let queue = Mutex(Queue())
+  private let count: Int
   private let queueMax: Int
   private let wakeups = Wakeups()
 
   /// `niceness` keeps the workers behind the reactors when both want the same core.
   package init(name: String, count: Int, queueMax: Int, niceness: Int32, rest: Rest? = nil) {
+    self.count = count
     self.queueMax = queueMax
     for index in 0..<count {
       startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
@@ -52,7 +54,7 @@ package final class Workers: Sendable {
   }
 
   /// Ends the threads after the work that is queued.
-  package func close(count: Int) {
+  package func close() {
     queue.withLock { $0.closed = true }
     for _ in 0..<count { wakeups.signal() }
   }

@@ -26,14 +26,12 @@ package final class Server: Sendable {
   private let mayAccept = Wakeups()
   private let listenerClosed = Wakeups()
   private let settings: Settings
-  private let sweeping: Task<Void, Never>
+  /// Begun last: what is sent for a server that does not start after all would be sent by each of its tries.
+  private let background = Mutex<Background?>(nil)
   private let certificates: CertificateWatch
-  private let watchingCertificates: Task<Void, Never>
   private let courier: Courier
-  private let delivering: Task<Void, Never>
   private let deliveryThread: DeliveryThread?
   private let keys: SigningKeyWatch
-  private let watchingKeys: Task<Void, Never>
   private let endpointMailbox: Mailbox<HTTPEndpoint.Letter>
   private let keysMailbox: Mailbox<HTTPEndpoint.Letter>
 
@@ -85,19 +83,14 @@ package final class Server: Sendable {
     storeHealth.tell { [workers] in for worker in workers { worker.mailbox.post(.healthChanged) } }
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
-    let sweeper = Server.sweeper(environment, log, metrics)
-    sweeping = Task.detached { await sweeper.run() }
     let deliveryFetcher = try Server.naming("delivery") { try settings.deliveryFetcher() }
     let roads = try settings.roads(deliveryFetcher)
     deliveryThread = try Server.naming("delivery") { try deliveryFetcher.map { try DeliveryThread($0) } }
     courier = Courier(
       environment, templates: try Settings.again(settings.templates), roads: roads,
       schedule: settings.delivery.schedule, metrics: metrics, log: log)
-    delivering = Task.detached { [courier] in await courier.run() }
-    watchingKeys = keys.start()
     let keysTLS = try Server.keysContext(settings)
     certificates = CertificateWatch(tls: tls, others: keysTLS.map { [$0] } ?? [], log: log)
-    watchingCertificates = certificates.start(everyMillis: settings.certificateLookMillis)
     let calls = CallMetrics(methods, reactors: count)
     endpointMailbox = try Mailbox()
     keysMailbox = try Mailbox()
@@ -106,6 +99,18 @@ package final class Server: Sendable {
     if let keysTLS { try startKeys(keysTLS, metrics) }
     try startWorkers(shared, calls)
     try startAcceptor(shared, listening)
+    let sweeper = Server.sweeper(environment, log, metrics)
+    background.withLock { [courier, keys, certificates] background in
+      background = Background(
+        sweeping: Task.detached { await sweeper.run() }, delivering: Task.detached { await courier.run() },
+        watchingKeys: keys.start(),
+        watchingCertificates: certificates.start(everyMillis: settings.certificateLookMillis))
+    }
+  }
+
+  /// What a server does of itself.
+  private struct Background {
+    let sweeping, delivering, watchingKeys, watchingCertificates: Task<Void, Never>
   }
 
   /// Takes connections from now on: whoever can drain the server knows it.
@@ -221,13 +226,13 @@ package final class Server: Sendable {
   /// Publishes a key that signs in place of the present one once its lead is over, unless one is on its way already.
   package func rotateSigningKeys() { Task.detached { [keys] in await keys.look(.demand) } }
 
-  /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last. Blocks.
+  /// Stops taking calls, lets those in flight finish within `limits.drainMillis`, and closes the store last.
   package func drain() async {
     log.info("draining")
     courier.stop()
     health.stopServing()
     acceptorMailbox.post(.stop)
-    listenerClosed.wait()
+    await hear(listenerClosed)
     for worker in workers { worker.mailbox.post(.drain) }
     let workers = workers
     let hardLimitMillis = settings.limits.drainMillis + 2_000
@@ -235,17 +240,12 @@ package final class Server: Sendable {
       try? await Task.sleep(nanoseconds: UInt64(hardLimitMillis) * 1_000_000)
       if !Task.isCancelled { for worker in workers { worker.mailbox.post(.stop) } }
     }
-    await withCheckedContinuation { continuation in
-      startThread(named: "drain") { [self] in
-        ended.wait()
-        continuation.resume()
-      }
-    }
+    await hear(ended)
     deadline.cancel()
-    await endDeliveries()
-    sweeping.cancel()
-    watchingCertificates.cancel()
-    watchingKeys.cancel()
+    if let background = background.withLock(\.self) {
+      await endDeliveries(background.delivering)
+      for task in [background.sweeping, background.watchingCertificates, background.watchingKeys] { task.cancel() }
+    }
     fetcher.close()
     await store.close()
     endpointMailbox.post(.stop)
@@ -253,8 +253,18 @@ package final class Server: Sendable {
     log.info("stopped")
   }
 
+  /// On a thread of its own: those that tasks run on must not sleep.
+  private func hear(_ wakeups: Wakeups) async {
+    await withCheckedContinuation { continuation in
+      startThread(named: "drain") {
+        wakeups.wait()
+        continuation.resume()
+      }
+    }
+  }
+
   /// Those under way may end; what is cut off is tried again by the next start.
-  private func endDeliveries() async {
+  private func endDeliveries(_ delivering: Task<Void, Never>) async {
     let patienceMillis = min(settings.delivery.schedule.attemptMillis, settings.limits.drainMillis)
     let patience = Task.detached { [deliveryThread] in
       try? await Task.sleep(nanoseconds: UInt64(patienceMillis) * 1_000_000)

@@ -65,11 +65,13 @@ struct Copier: Sendable {
     let versions: [UInt8] = [1, 1]
     let descriptor = unsafe Glibc.open(copyPath, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw Failure(code: SQLITE_CANTOPEN, text: "\(copyPath) cannot be opened, errno \(errno)")
+      let code = errno
+      throw Failure(code: SQLITE_CANTOPEN, text: "\(copyPath) cannot be opened, errno \(code)")
     }
     defer { _ = Glibc.close(descriptor) }
     guard unsafe pwrite(descriptor, versions, versions.count, 18) == versions.count else {
-      let isFull = errno == ENOSPC || errno == EDQUOT
+      let code = errno
+      let isFull = code == ENOSPC || code == EDQUOT
       throw Failure(code: isFull ? SQLITE_FULL : SQLITE_IOERR, text: "\(copyPath) cannot be written")
     }
   }

@@ -27,7 +27,10 @@ final class Inbox<Job: Sendable>: Sendable {
   init(jobsMax: Int) throws(StoreError) {
     self.jobsMax = jobsMax
     bell = eventfd(0, Int32(EFD_CLOEXEC))
-    guard bell >= 0 else { throw .unavailable("eventfd failed, errno \(errno)") }
+    guard bell >= 0 else {
+      let code = errno
+      throw .unavailable("eventfd failed, errno \(code)")
+    }
   }
 
   deinit { _ = Glibc.close(bell) }

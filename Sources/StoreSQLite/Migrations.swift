@@ -202,6 +202,14 @@ enum Migrations {
     ALTER TABLE accounts ADD COLUMN custom_token INTEGER NOT NULL DEFAULT 0;
     """
 
+  /// Rows of an account are counted as 'stranger' or 'account' (`CountScope.ofAccount`), with its id.
+  private static let strangers = """
+    DELETE FROM pending_counts WHERE scope = 'account';
+    INSERT INTO pending_counts (scope, name, held)
+      SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
+      FROM pendings GROUP BY scope, account_id;
+    """
+
   /// A refresh puts off the end of its session, and moved it in the index by the millisecond, which cost a page of the
   /// index far from its own. Within a day it now leaves the index alone.
   private static let sessionDays = """
@@ -229,24 +237,6 @@ enum Migrations {
     CREATE INDEX deliveries_by_attempt ON deliveries (next_attempt_at) WHERE buried_at IS NULL;
     """
 
-  /// Rows are appended in the order of their commit, and read in it: the position is the key, and there is no index
-  /// beside it to be kept.
-  private static let positions = """
-    CREATE TABLE events (
-      position INTEGER NOT NULL PRIMARY KEY,
-      id TEXT NOT NULL,
-      at INTEGER NOT NULL,
-      account_id TEXT NOT NULL,
-      event TEXT NOT NULL,
-      caller TEXT NOT NULL,
-      details TEXT NOT NULL
-    ) STRICT;
-    INSERT INTO events (position, id, at, account_id, event, caller, details)
-      SELECT row_number() OVER (ORDER BY id), id, at, account_id, event, caller, details FROM audit ORDER BY id;
-    DROP TABLE audit;
-    ALTER TABLE events RENAME TO audit;
-    """
-
   /// The index of an account's sessions also says on which devices they are.
   private static let throttles = """
     CREATE TABLE throttles (
@@ -260,12 +250,6 @@ enum Migrations {
     CREATE INDEX throttles_by_expiry ON throttles (expires_at);
     DROP INDEX sessions_by_account;
     CREATE INDEX sessions_by_account ON sessions (account_id, device_id);
-    """
-
-  /// Messages are looked for by their channel.
-  private static let channels = """
-    CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
-    DROP INDEX deliveries_by_attempt;
     """
 
   /// How long what was given up is kept, counted in `pending_counts` as 'buried_delivery'. The age of the queue is that
@@ -314,6 +298,24 @@ enum Migrations {
     CREATE INDEX pendings_by_identity ON pendings (subject, provider_id, purpose);
     """
 
+  /// Rows are appended in the order of their commit, and read in it: the position is the key, and there is no index
+  /// beside it to be kept.
+  private static let positions = """
+    CREATE TABLE events (
+      position INTEGER NOT NULL PRIMARY KEY,
+      id TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      account_id TEXT NOT NULL,
+      event TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      details TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO events (position, id, at, account_id, event, caller, details)
+      SELECT row_number() OVER (ORDER BY id), id, at, account_id, event, caller, details FROM audit ORDER BY id;
+    DROP TABLE audit;
+    ALTER TABLE events RENAME TO audit;
+    """
+
   /// A completed row holds no place of its account.
   private static let completedRows = """
     DELETE FROM pending_counts WHERE scope IN ('account', 'stranger');
@@ -328,6 +330,12 @@ enum Migrations {
     ALTER TABLE sessions ADD COLUMN began_with TEXT;
     """
 
+  /// Messages are looked for by their channel.
+  private static let channels = """
+    CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
+    DROP INDEX deliveries_by_attempt;
+    """
+
   /// The sign-in that opened the session, where its account does not say it: NULL in sessions that go on from another,
   /// of sign-ins that changed more of the account, and older than this. What finds an account's sessions also tells its
   /// last sign-in; few of them are on a device that has a name.
@@ -336,13 +344,5 @@ enum Migrations {
     CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);
     CREATE INDEX sessions_by_device ON sessions (account_id, device_id) WHERE device_id <> '';
     DROP INDEX sessions_by_account;
-    """
-
-  /// Rows of an account are counted as 'stranger' or 'account' (`CountScope.ofAccount`), with its id.
-  private static let strangers = """
-    DELETE FROM pending_counts WHERE scope = 'account';
-    INSERT INTO pending_counts (scope, name, held)
-      SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
-      FROM pendings GROUP BY scope, account_id;
     """
 }

@@ -36,7 +36,17 @@ final class Writer {
   /// Of accounts that confirmed theirs lately.
   let versions: MarkedCache<String, Int64>
   private var checkpoints: CheckpointPlan
-  private let begin, commit, rollback, savepoint, release, undo: Statement
+
+  /// What stands around changes. Prepared at the start, since what undoes must not fail for lack of memory.
+  private enum Bracket {
+    static let begin: StaticString = "BEGIN IMMEDIATE"
+    static let commit: StaticString = "COMMIT"
+    static let rollback: StaticString = "ROLLBACK"
+    static let savepoint: StaticString = "SAVEPOINT change"
+    static let release: StaticString = "RELEASE change"
+    static let undo: StaticString = "ROLLBACK TO change"
+    static var all: [StaticString] { [begin, commit, rollback, savepoint, release, undo] }
+  }
 
   init(
     _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
@@ -54,12 +64,7 @@ final class Writer {
     versions = MarkedCache(room: options.versionsKept, marks: marks)
     self.appended = appended
     checkpoints = CheckpointPlan(options)
-    begin = try connection.prepare("BEGIN IMMEDIATE")
-    commit = try connection.prepare("COMMIT")
-    rollback = try connection.prepare("ROLLBACK")
-    savepoint = try connection.prepare("SAVEPOINT change")
-    release = try connection.prepare("RELEASE change")
-    undo = try connection.prepare("ROLLBACK TO change")
+    for bracket in Bracket.all { _ = try connection.statement(bracket) }
     observer?.holds(pendingRows: try held(.total))
     observer?.holds(waitingDeliveries: try held(.waiting))
   }
@@ -76,6 +81,8 @@ final class Writer {
     lock = nil
     inbox.end()
   }
+
+  private func run(_ bracket: StaticString) throws(Failure) { try connection.statement(bracket).run() }
 
   private func serve(_ orders: [WriteOrder]) {
     var group: [ChangeOrder] = []
@@ -182,7 +189,7 @@ final class Writer {
   /// A change that cannot be carried out leaves the transaction as it was before, so that the others go on.
   private func attempt(_ order: ChangeOrder) throws(Failure) -> Result<Outcome, StoreError> {
     guard order.fate.take() else { return .success(.cancelled) }
-    try savepoint.run()
+    try run(Bracket.savepoint)
     let result: Result<Outcome, StoreError>
     do throws(Failure) {
       result = .success(try apply(order.change))
@@ -190,8 +197,8 @@ final class Writer {
       guard connection.isInTransaction else { throw error }
       result = .failure(error.storeError)
     }
-    if result != .success(.committed) { try undo.run() }
-    try release.run()
+    if result != .success(.committed) { try run(Bracket.undo) }
+    try run(Bracket.release)
     return result
   }
 
@@ -201,19 +208,19 @@ final class Writer {
     if isKept: (Value) -> Bool = { _ in true }, _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     do throws(Failure) {
-      try begin.run()
+      try run(Bracket.begin)
       let value = try body()
       guard isKept(value) else {
-        try rollback.run()
+        try run(Bracket.rollback)
         return value
       }
-      try commit.run()
+      try run(Bracket.commit)
       marks.advance()
       progress.transactions.add(1, ordering: .relaxed)
       return value
     } catch {
       stopIfSyncFailed(error)
-      if connection.isInTransaction { try rollback.run() }
+      if connection.isInTransaction { try run(Bracket.rollback) }
       throw error
     }
   }

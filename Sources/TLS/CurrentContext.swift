@@ -3,6 +3,8 @@ internal import Synchronization
 /// What is known of the certificate that is served, for the log and the metrics.
 package struct CertificateStatus: Hashable, Sendable {
   package var certificate: LeafCertificate
+  /// Since when it is served, as Unix time.
+  package var loadedMillis: Int64
   /// The one of the start is the first.
   package var loads = 1
   /// Changes of the files that could not be taken over.
@@ -39,7 +41,7 @@ package final class CurrentContext: Sendable {
     let marks = FileMarks(settings)
     let context = try TLSContext(settings, ticketKeys: ticketKeys, wallMillis: wallMillis)
     served = Mutex(context)
-    let status = CertificateStatus(certificate: context.certificate)
+    let status = CertificateStatus(certificate: context.certificate, loadedMillis: wallMillis)
     loaded = Mutex(Loaded(marks: marks, fault: nil, status: status))
   }
 
@@ -61,6 +63,7 @@ package final class CurrentContext: Sendable {
         served.withLock { $0 = context }
         loaded.fault = nil
         loaded.status.certificate = context.certificate
+        loaded.status.loadedMillis = wallMillis
         loaded.status.loads += 1
         return .loaded(loaded.status)
       } catch {

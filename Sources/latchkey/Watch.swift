@@ -13,7 +13,7 @@ struct Watch: ParsableCommand {
 
       The calling service needs the right to events (events: true in its configuration). Each line ends with the \
       cursor to go on from; with --json each event is one document on a line of its own. Without --count it ends with \
-      its connection, after an hour at most, with exit code 3: go on from the last cursor.
+      its connection, after about an hour, with exit code 3: go on from the last cursor.
 
       Types of events, which proto/EVENTS.md explains:
 

@@ -68,6 +68,7 @@ struct LatchkeyDaemon: ParsableCommand {
         served.begin(server)
         server.serve()
       case .failure(let error as ConfigurationError):
+        lines.flush()
         LatchkeyDaemon.complain(of: error, in: config)
         exitNow(LatchkeyDaemon.exitCode(of: error))
       case .failure(let error):

@@ -21,7 +21,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
 
 @Test func `work runs on a thread of its own and brings its value`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0)
-  defer { workers.close(count: 1) }
+  defer { workers.close() }
   let (thread, value) = try await workers.run { (currentThread(), 6 * 7) }
   #expect(value == 42)
   #expect(thread != currentThread())
@@ -29,7 +29,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
 
 @Test func `a full queue refuses at once; a free place in it takes work again`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 2, niceness: 0)
-  defer { workers.close(count: 1) }
+  defer { workers.close() }
   let gate = Gate()
   async let running: Void = workers.run(gate.pass)
   #expect(await eventually { gate.isReached })
@@ -50,7 +50,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
 
 @Test func `workers run side by side`() async throws {
   let workers = Workers(name: "w", count: 2, queueMax: 8, niceness: 0)
-  defer { workers.close(count: 2) }
+  defer { workers.close() }
   let (one, other) = (Gate(), Gate())
   async let first: Void = workers.run(one.pass)
   async let second: Void = workers.run(other.pass)
@@ -62,7 +62,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
 
 @Test func `workers stand behind the reactors, and only they`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 1, niceness: 10)
-  defer { workers.close(count: 1) }
+  defer { workers.close() }
   let ours = niceness()
   #expect(try await workers.run { niceness() } == 10)
   #expect(niceness() == ours)
@@ -72,7 +72,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   let rested = Notes<UInt>()
   let rest = Workers.Rest(after: .milliseconds(20)) { rested.add(currentThread()) }
   let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0, rest: rest)
-  defer { workers.close(count: 1) }
+  defer { workers.close() }
   for round in 1...3 {
     let thread = try await workers.run { currentThread() }
     #expect(await eventually { rested.all.count >= round })
@@ -88,7 +88,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(currentThread()) }
   let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0, rest: rest)
   let thread = try await workers.run { currentThread() }
-  workers.close(count: 1)
+  workers.close()
   #expect(await eventually { rested.all == [thread] })
 }
 
@@ -96,7 +96,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   let rested = Notes<Bool>()
   let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(true) }
   let workers = Workers(name: "w", count: 2, queueMax: 64, niceness: 0, rest: rest)
-  defer { workers.close(count: 2) }
+  defer { workers.close() }
   for number in 0..<50 { #expect(try await workers.run { number } == number) }
   #expect(rested.all.isEmpty)
 }
@@ -112,7 +112,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
     #expect(await eventually { one.isReached && other.isReached })
     async let third = workers.run { 3 }
     #expect(await eventually { workers.queued == 1 })
-    workers.close(count: 2)
+    workers.close()
     await #expect(throws: Workers.Full.self) { try await workers.run { 4 } }
     one.open.signal()
     other.open.signal()

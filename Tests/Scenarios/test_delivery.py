@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
 import stat
 import subprocess
 import time
@@ -124,6 +125,29 @@ def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(
     assert server.rows("SELECT count(*) FROM deliveries WHERE buried_at IS NULL") == [(1,)]
     server.stop()
     server.settings["delivery"] = road
+    relay.start()
+    server.launch()
+    assert relay.wait()["To"] == email
+    relay.stop()
+
+
+def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = Relay(folder)
+    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    email = told_of_a_link(connect(server), simulator)
+    eventually(server, lambda seen: seen(WAITING) == 1)
+    server.kill()
+    tried = server.rows("SELECT attempts FROM deliveries")
+    # Until it is due again.
+    time.sleep(4)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        server.settings["metrics"] = {"address": "127.0.0.1", "port": taken.getsockname()[1]}
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="(?s)does not listen.*metrics"):
+                server.launch()
+    assert server.rows("SELECT attempts FROM deliveries") == tried
+    server.settings["metrics"] = ON_A_FREE_PORT
     relay.start()
     server.launch()
     assert relay.wait()["To"] == email

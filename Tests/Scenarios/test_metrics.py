@@ -26,6 +26,7 @@ from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from metrics import ON_A_FREE_PORT, Scrape, address, eventually
 from processes import Server, Simulator
+from waiting import until
 
 README = Path(__file__).resolve().parent.parent.parent / "README.md"
 AUTH, ACCOUNTS, SESSIONS = (f"latchkey.v1.{name}Service/" for name in ("Auth", "Account", "Session"))
@@ -298,11 +299,15 @@ def test_the_end_of_the_certificate_and_its_reloads_are_told(
     ends = ssl.cert_time_to_seconds(told.stdout.strip().removeprefix("notAfter="))
     assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
     for good, result in ((True, "loaded"), (False, "refused"), (True, "loaded")):
-        before = Scrape.of(server)("latchkey_certificate_reloads_total", result=result)
+        seen = Scrape.of(server)
+        before, loaded = (seen("latchkey_certificate_reloads_total", result=result),
+                          seen("latchkey_certificate_loaded_timestamp_seconds"))
         mine.write_bytes((folder / "server.pem").read_bytes() if good else b"garbage")
         server.signal(signal.SIGHUP)
         eventually(server, lambda scrape: scrape("latchkey_certificate_reloads_total", result=result) == before + 1)
-        assert Scrape.of(server)("latchkey_certificate_not_after_seconds") == ends
+        seen = Scrape.of(server)
+        assert seen("latchkey_certificate_not_after_seconds") == ends
+        assert (seen("latchkey_certificate_loaded_timestamp_seconds") > loaded) == good
 
 
 def test_metrics_are_not_served_unless_they_are_configured(server: Server) -> None:
@@ -417,6 +422,7 @@ def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Ser
     assert time.monotonic() - began > REQUEST_SECONDS - 0.5
     for one in held:
         one.close()
+    until(lambda: all(raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(2)))
     assert set(refusals(server)) == {"metrics_connections"}, "who has his answer has not been refused"
 
 

@@ -65,7 +65,7 @@ private final class BusyWorkers: Sendable {
 
   func release() { gate.signal() }
 
-  deinit { workers.close(count: 1) }
+  deinit { workers.close() }
 }
 
 private func failure<R>(_ body: () async throws -> R) async throws -> Failure {
@@ -145,7 +145,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
     return Workers(name: "h", count: 1, queueMax: 8, niceness: 0, rest: rest)
   }
   let busy = workers(restAfter: .seconds(3_600))
-  defer { busy.close(count: 1) }
+  defer { busy.close() }
   let desk = PasswordDesk(hasher: hasher, workers: busy)
   #expect(try await !desk.verify("any", hash: nil, fate: Fate()).matches)
   #expect(try await busy.run { PasswordHasher.keptMemory } == 8 << 20)
@@ -157,7 +157,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(try await busy.run { PasswordHasher.keptMemory } == 8 << 20)
 
   let idle = workers(restAfter: .milliseconds(50))
-  defer { idle.close(count: 1) }
+  defer { idle.close() }
   _ = try await PasswordDesk(hasher: hasher, workers: idle).hash("any", fate: Fate())
   // A look at it is work as well, so that it does not come too often.
   var kept = 8 << 20

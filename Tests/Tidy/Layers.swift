@@ -1,5 +1,4 @@
-/// The modules in the order that a request meets them, with what each may import. A module stands above all that it
-/// imports.
+/// The modules from the top down, with what each may import: a module stands above all that it imports.
 enum Layers {
   struct Layer {
     let module: String

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "passphrase.h"
 
 // Tells a file from what stood under its name before, also behind a symbolic link. All 0: it is not there.
 struct lk_tls_mark {
@@ -81,13 +82,8 @@ struct lk_tls_verdict {
   int64_t not_before, not_after;
 };
 
-// PEM_read would ask the terminal for a passphrase.
-static inline int lk_tls_no_passphrase(char *text, int most, int writes, void *unused) {
-  (void)text, (void)most, (void)writes, (void)unused;
-  return -1;
-}
 static inline X509 *lk_tls_next_certificate(BIO *file) {
-  return PEM_read_bio_X509_AUX(file, NULL, lk_tls_no_passphrase, NULL);
+  return PEM_read_bio_X509_AUX(file, NULL, lk_no_passphrase, NULL);
 }
 // After a failed read: whether the file had simply nothing more.
 static inline int lk_tls_ended(void) {
@@ -129,7 +125,7 @@ static inline int lk_tls_use_chain(SSL_CTX *context, struct lk_tls_file file) {
 }
 static inline int lk_tls_use_key(SSL_CTX *context, struct lk_tls_file file) {
   BIO *source = BIO_new_mem_buf(file.bytes, file.count);
-  EVP_PKEY *key = source ? PEM_read_bio_PrivateKey(source, NULL, lk_tls_no_passphrase, NULL) : NULL;
+  EVP_PKEY *key = source ? PEM_read_bio_PrivateKey(source, NULL, lk_no_passphrase, NULL) : NULL;
   BIO_free(source);
   if (!key) {
     unsigned long error = ERR_peek_last_error();

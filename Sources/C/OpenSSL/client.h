@@ -8,7 +8,7 @@ static inline int lk_tls_configure_client(SSL_CTX *context, int tls13_only) {
   int failed = lk_tls_configure_common(context, tls13_only);
   if (failed) return failed;
   // 0 is success here.
-  if (SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2", 3) != 0) return 4;
+  if (SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2", 3) != 0) return 5;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   return 0;
 }

@@ -20,6 +20,7 @@
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
+#include "passphrase.h"
 
 #define LK_NOT_REPORTED ERR_PACK(ERR_LIB_USER, 0, ERR_R_INTERNAL_ERROR)
 #define LK_SIGNATURE_BYTES_MAX 1024
@@ -174,12 +175,6 @@ static inline EVP_PKEY *lk_private_key_from_pkcs8(const uint8_t *bytes, size_t c
   PKCS8_PRIV_KEY_INFO_free(info);
   lk_end(key != NULL);
   return key;
-}
-
-// PEM_read would ask the terminal for a passphrase.
-static inline int lk_no_passphrase(char *text, int most, int writes, void *unused) {
-  (void)text, (void)most, (void)writes, (void)unused;
-  return -1;
 }
 
 static inline EVP_PKEY *lk_private_key_from_pem(const uint8_t *bytes, size_t count) {

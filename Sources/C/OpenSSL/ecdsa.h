@@ -1,4 +1,4 @@
-// ECDSA signatures, alone or many together, past the providers of OpenSSL (2 us of 26; deprecated and kept, as in
+// ECDSA signatures, alone or many together, past the providers of OpenSSL (2 us each; deprecated and kept, as in
 // direct.h).
 //
 // Half of a P-256 signature are two inversions, of its one-time number k (modulo the order of the curve) and of the

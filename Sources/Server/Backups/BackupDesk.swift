@@ -24,7 +24,7 @@ final class BackupDesk: Backups {
     newestMillis = Atomic(try folder.newest()?.millis ?? 0)
   }
 
-  deinit { worker.close(count: 1) }
+  deinit { worker.close() }
 
   /// When the newest backup was asked for, of those that the folder had at the start and those that were made since;
   /// what was answered before is in it. 1970: there is none.

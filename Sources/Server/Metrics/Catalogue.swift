@@ -21,6 +21,9 @@ enum Catalogue {
   static let handshakes = MetricFamily("latchkey_tls_handshakes_total", .counter, "TLS handshakes, by how they ended.")
   static let certificateEnd = MetricFamily(
     "latchkey_certificate_not_after_seconds", .gauge, "When the certificate that is served expires, as Unix time.")
+  static let certificateLoaded = MetricFamily(
+    "latchkey_certificate_loaded_timestamp_seconds", .gauge,
+    "When the files of the certificate were last taken over, as Unix time.")
   static let certificateReloads = MetricFamily(
     "latchkey_certificate_reloads_total", .counter, "Changes of the certificate's files, by what came of them.")
 

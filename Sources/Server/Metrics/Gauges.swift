@@ -26,6 +26,7 @@ struct Gauges {
 
   func reportCertificate(_ tls: CurrentContext) {
     gauge(Catalogue.certificateEnd) { Double(tls.status.certificate.notAfterMillis) / 1_000 }
+    gauge(Catalogue.certificateLoaded) { Double(tls.status.loadedMillis) / 1_000 }
     registry.collect(Catalogue.certificateReloads) {
       let status = tls.status
       // The load of the start is none that could have failed.

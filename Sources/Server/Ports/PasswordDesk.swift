@@ -44,14 +44,12 @@ final class PasswordDesk: Passwords {
     let bytes = Array(normalisePassword(password).utf8)
     let foreign = hash.flatMap { ForeignHash($0) }
     let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
-    // A call that was given up while it waited costs nothing.
-    let outcome = try await work { [self] () -> (check: PasswordCheck, hold: Duration)? in
-      guard !fate.isCancelled else { return nil }
+    let outcome = try await work(fate) { [self] () throws(CryptoError) -> (check: PasswordCheck, hold: Duration) in
       // Nothing of another service's hash would overwrite what is in it.
       if foreign == nil { hasher.keepMemory() } else { PasswordHasher.releaseMemory() }
       let isInKeptMemory = hasher.hasKeptMemory
       let begun = ContinuousClock.now
-      guard let matches = try? compare(typed, bytes, hash, foreign, key: key) else { return nil }
+      let matches = try compare(typed, bytes, hash, foreign, key: key)
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
       let own = isOlder ? PasswordPace.Kind.older : isInKeptMemory ? .today : .todayInNewMemory
@@ -60,7 +58,6 @@ final class PasswordDesk: Passwords {
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
       return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
     }
-    guard let outcome else { throw PasswordDesk.notDone(fate) }
     if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
     return outcome.check
   }
@@ -78,18 +75,10 @@ final class PasswordDesk: Passwords {
 
   func hash(_ password: String, fate: Fate) async throws -> String {
     let bytes = Array(password.utf8)
-    let hash = try await work { [hasher] () -> String? in
-      guard !fate.isCancelled else { return nil }
+    return try await work(fate) { [hasher] () throws(CryptoError) -> String in
       hasher.keepMemory()
-      return try? hasher.hash(bytes)
+      return try hasher.hash(bytes)
     }
-    guard let hash else { throw PasswordDesk.notDone(fate) }
-    return hash
-  }
-
-  /// Work that came to nothing: the call was given up, or there was no memory for it.
-  private static func notDone(_ fate: Fate) -> Failure {
-    fate.isCancelled ? Failure(.cancelled) : Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
   }
 
   /// Hashes that wait for a worker.
@@ -97,12 +86,21 @@ final class PasswordDesk: Passwords {
 
   func isCommon(_ password: String) -> Bool { common.contains(password) }
 
-  private func work<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
+  /// A call that was given up while it waited costs nothing.
+  private func work<Value: Sendable>(
+    _ fate: Fate, _ body: @escaping @Sendable () throws(CryptoError) -> Value
+  ) async throws -> Value {
     do {
-      return try await workers.run(body)
+      let done = try await workers.run { () -> Result<Value, CryptoError>? in
+        fate.isCancelled ? nil : Result { () throws(CryptoError) in try body() }
+      }
+      guard let done else { throw Failure(.cancelled) }
+      return try done.get()
     } catch is Workers.Full {
       refused()
       throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
+    } catch CryptoError.outOfMemory {
+      throw Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
     }
   }
 }

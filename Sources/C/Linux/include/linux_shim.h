@@ -267,15 +267,18 @@ static inline int lk_hold_in_turn(int fd) {
   do result = flock(fd, LOCK_EX); while (result < 0 && errno == EINTR);
   return result < 0 ? -errno : 0;
 }
-// A folder's names are asked for one by one; NULL: it cannot be opened, and *code says why, or there is none left.
+// A folder's names are asked for one by one; NULL: *code says why, or is 0 where there is none left.
 static inline DIR *lk_list(const char *path, int *code) {
   DIR *list = opendir(path);
   if (!list) *code = errno;
   return list;
 }
-static inline const char *lk_next_name(DIR *list) {
+static inline const char *lk_next_name(DIR *list, int *code) {
+  errno = 0;
   struct dirent *entry = readdir(list);
-  return entry ? entry->d_name : NULL;
+  if (entry) return entry->d_name;
+  *code = errno;
+  return NULL;
 }
 static inline void lk_end_list(DIR *list) { closedir(list); }
 // Whether others than the owner may read or write, or the owner is somebody else; negative: -errno.

@@ -348,14 +348,30 @@ struct  Latchkey__V1__ImportHash
    * Of SCRYPT and the HMAC kinds.
    */
   ProtobufCBinaryData key;
+  /*
+   * Of SCRYPT.
+   */
   ProtobufCBinaryData salt_separator;
+  /*
+   * SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF kinds: iterations. Plain SHA kinds and MD5: how often
+   * the digest is taken. BCRYPT says it in each hash.
+   */
   int32_t rounds;
+  /*
+   * SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N itself. ARGON2: KiB.
+   */
   int32_t memory_cost;
   /*
-   * Of STANDARD_SCRYPT and ARGON2.
+   * Of STANDARD_SCRYPT, and the lanes of ARGON2 (0: one).
    */
   int32_t parallelization;
+  /*
+   * Of STANDARD_SCRYPT.
+   */
   int32_t block_size;
+  /*
+   * Of STANDARD_SCRYPT: how long each hash is; 0: any length.
+   */
   int32_t derived_key_bytes;
   /*
    * "SALT_FIRST" (the default of HMAC and SHA kinds is "PASSWORD_FIRST").
@@ -380,7 +396,14 @@ struct  Latchkey__V1__ImportedAccount
   char *photo_url;
   char *phone_number;
   protobuf_c_boolean disabled;
+  /*
+   * The bytes of the hash, not a text of them. BCRYPT: its text, such as "$2b$10$…". ARGON2: the bytes of an Argon2id
+   * hash, or a PHC string ("$argon2id$v=19$…", "$argon2i$v=19$…") that says its own parameters and salt.
+   */
   ProtobufCBinaryData password_hash;
+  /*
+   * The row's own. None with BCRYPT and PHC strings, which have it in them.
+   */
   ProtobufCBinaryData salt;
   Google__Protobuf__Timestamp *created_at;
   Google__Protobuf__Timestamp *last_sign_in_at;

@@ -59,7 +59,7 @@ struct  Latchkey__V1__SignInRequest
   Latchkey__V1__ClientContext *client;
   /*
    * The person's browser session or device, as the caller names it. What is held in the call's course (a pending token,
-   * a second factor, a flow, a code) can be taken up under the same binding only.
+   * a second factor, a flow, a code) can be taken up under the same binding only. 16 to 256 bytes, or empty.
    */
   char *binding;
   /*

@@ -105,6 +105,10 @@ struct  Latchkey__V1__ProviderTokenCredential
    * OAuth 1.0a
    */
   char *token_secret;
+  /*
+   * The nonce of an ID token, as it was made: the token has it or, from native kits, its SHA-256 in hexadecimal. A
+   * token with a nonce is refused without it, and one without a nonce with it.
+   */
   char *raw_nonce;
 };
 #define LATCHKEY__V1__PROVIDER_TOKEN_CREDENTIAL__INIT \
@@ -247,14 +251,26 @@ struct  Latchkey__V1__ProviderCredential
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL }
 
 
+/*
+ * The address of what was presented is another account's. That account's owner signs in by one of `sign_in_methods`,
+ * with `pending_token` in the same SignIn, and what was presented is linked.
+ */
 struct  Latchkey__V1__AccountExists
 {
   ProtobufCMessage base;
   char *email;
+  /*
+   * What has been linked to that account, and the ways in that it can use now ("password", "emailLink", "google.com",
+   * …). Both are empty where too little was proved for the caller to be told (`conflict_reveals_methods`): then
+   * FetchProviders(pending_token) has them mailed to the address.
+   */
   size_t n_provider_ids;
   char **provider_ids;
   size_t n_sign_in_methods;
   char **sign_in_methods;
+  /*
+   * Holds what was presented. Good once, for this caller and its `binding`, until `pending_expires_at`.
+   */
   char *pending_token;
   Google__Protobuf__Timestamp *pending_expires_at;
   /*
@@ -263,9 +279,14 @@ struct  Latchkey__V1__AccountExists
   Latchkey__V1__ProviderCredential *provider_credential;
   Latchkey__V1__AdditionalUserInfo *additional_user_info;
   /*
-   * "", "SUBJECT_CHANGED", "ASK_ADMINISTRATOR"
+   * "": sign in as above. "SUBJECT_CHANGED": that account knows another person of the same provider, as when an
+   * address was given to somebody new; the provider and mailed links do not open it. "ASK_ADMINISTRATOR": no way in is
+   * left to name.
    */
   char *reason;
+  /*
+   * The same call again with `claim_address` takes the address, which that account never proved, to a new account.
+   */
   protobuf_c_boolean can_claim_address;
 };
 #define LATCHKEY__V1__ACCOUNT_EXISTS__INIT \
@@ -273,6 +294,9 @@ struct  Latchkey__V1__AccountExists
     , (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL, NULL, NULL, (char *)protobuf_c_empty_string, 0 }
 
 
+/*
+ * What was to be linked signs in to another account already. SignIn with `pending_token` as its credential goes there.
+ */
 struct  Latchkey__V1__CredentialInUse
 {
   ProtobufCMessage base;
@@ -286,6 +310,9 @@ struct  Latchkey__V1__CredentialInUse
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, NULL }
 
 
+/*
+ * The first factor was right. StartSecondFactor (telephones) and FinishSecondFactor take `pending_token`.
+ */
 struct  Latchkey__V1__SecondFactorRequired
 {
   ProtobufCMessage base;
