@@ -27,7 +27,7 @@ FAULTS = {"hang": "timed_out", "slow": "timed_out", "reset": "unreachable", "err
 PAUSE_MILLIS = 1_000
 # A fetch that the provider's misbehaviour of two seconds is too late for, and a breaker that tries it again and again.
 FETCH = {"total_millis": 1_000, "pause_millis": PAUSE_MILLIS}
-PEOPLE, ROUNDS, ROUND_SECONDS = 5, 3, 2.0
+PEOPLE, ROUNDS, ROUND_SECONDS = 5, 3, 1.0
 # Below it the machine's other work decides; a burst of that work is over when it is measured again.
 FLOOR_SECONDS, ATTEMPTS = 0.002, 3
 
