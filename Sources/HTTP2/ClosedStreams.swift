@@ -35,14 +35,14 @@ struct ClosedStreams {
     return resetHere.contains(id) ? nil : ClosedStreams.frameOnClosedStream
   }
 
-  /// What is wrong with DATA of so many bytes, padding included, whose stream is not open.
-  mutating func faultOfData(_ id: Int32, bytes: Int) -> Fault? {
-    guard resetHere.contains(id) else { return ClosedStreams.frameOnClosedStream }
+  /// Whether DATA of so many bytes, padding included, may still come on a stream that is not open; then it has.
+  mutating func takeLate(_ id: Int32, bytes: Int) -> Bool {
+    guard bytes <= lateBytesLeft, resetHere.contains(id) else { return false }
     lateBytesLeft -= bytes
-    return lateBytesLeft >= 0 ? nil : ClosedStreams.frameOnClosedStream
+    return true
   }
 
-  private static let frameOnClosedStream = Fault(code: .streamClosed, debugData: "frame_on_closed_stream")
+  static let frameOnClosedStream = Fault(code: .streamClosed, debugData: "frame_on_closed_stream")
 }
 
 /// Ids of streams of a client, all of them odd. Bounded: the oldest are forgotten.

@@ -36,7 +36,7 @@ internal import CNghttp2
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
   private var closedStreams: ClosedStreams
-  /// DATA that has come in on streams that may have closed, and where in what was read it begins.
+  /// DATA on streams that may have closed, and where in what was read it begins.
   private var doubtful: [(start: Int, head: FrameHeads.Head)] = []
   /// A stream is reset by what has been read and is not yet fed.
   private var resetIsAhead = false
@@ -134,8 +134,10 @@ internal import CNghttp2
     switch UInt32(head.kind) {
     case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
     // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
-    case NGHTTP2_DATA.rawValue
-    where resetIsAhead || (streams[head.stream] == nil && (head.stream <= lastID || head.stream < idAhead)):
+    case NGHTTP2_DATA.rawValue where streams[head.stream] == nil && head.stream <= lastID:
+      // Much of it may be under way: what is in order needs no feeding of its own.
+      if !closedStreams.takeLate(head.stream, bytes: head.length) { doubtful.append((start, head)) }
+    case NGHTTP2_DATA.rawValue where resetIsAhead || (streams[head.stream] == nil && head.stream < idAhead):
       doubtful.append((start, head))
     default: break
     }
@@ -158,7 +160,7 @@ internal import CNghttp2
   /// DATA that was doubtful, when all before it was fed.
   func beganData(_ head: FrameHeads.Head) {
     guard fault == nil, streams[head.stream] == nil, head.stream > 0, head.stream <= lastID else { return }
-    fault = closedStreams.faultOfData(head.stream, bytes: head.length)
+    if !closedStreams.takeLate(head.stream, bytes: head.length) { fault = ClosedStreams.frameOnClosedStream }
   }
 
   func began(_ id: Int32) {
