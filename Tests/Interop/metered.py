@@ -38,7 +38,7 @@ class Metered:
 
     def new(self, label: str, at_least: int = 1) -> int:
         """How often since the last look; a connection's end may be counted after its client has noticed."""
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 6
         while self.counted()[label] - self.seen[label] < at_least and time.monotonic() < deadline:
             time.sleep(0.02)
         now = self.counted()

@@ -158,7 +158,7 @@ def test_too_many_provoked_resets(metered: Metered) -> None:
 def hasty(folder: Path) -> Iterator[Metered]:
     """What stands still here is ended soon."""
     one = Metered(partial(servers.start, folder), reactors=1, offences_per_address_max=1_000_000, request_millis=500,
-                  answer_still_seconds=1, answer_seconds=2, write_still_seconds=1)
+                  answer_still_seconds=1, answer_seconds=2, write_still_seconds=3)
     yield one
     assert one.server.process.poll() is None
     one.server.stop()
@@ -190,7 +190,7 @@ def test_a_socket_that_is_not_read(hasty: Metered) -> None:
         deadline, before = time.monotonic() + 20, hasty.counted()
         while hasty.counted()["unread_frames"] == before["unread_frames"]:
             assert time.monotonic() < deadline
-            deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 50))
+            deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 200))
         assert hasty.new("slow_socket") == 1
 
 

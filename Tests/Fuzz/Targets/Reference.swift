@@ -120,11 +120,17 @@ enum Reference {
 
   private static func narrowed(_ number: UInt64, _ field: Field) -> UInt64 {
     switch field.type {
-    case 8: number == 0 ? 0 : 1
-    case 5, 14: UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: number)))
-    default: number
+    case 8: return number == 0 ? 0 : 1
+    case 5, 14:
+      let narrow = Int64(Int32(truncatingIfNeeded: number))
+      // Wire has one value for all purposes that it does not know.
+      let isUnknown = purposes.contains(field.typeName) && !(0...3).contains(narrow)
+      return UInt64(bitPattern: isUnknown ? -1 : narrow)
+    default: return number
     }
   }
+
+  private static let purposes = ["latchkey.v1.FlowPurpose", "latchkey.v1.PhoneCodePurpose"]
 
   private static func isText(_ bytes: [UInt8]) -> Bool {
     !bytes.contains(0) && String(validating: bytes, as: UTF8.self) != nil
