@@ -36,7 +36,7 @@ def by_password(stand: Stand) -> list[Finding]:
         LATCHKEY: partial(stand.load.throughput, server, "sign-in-password", seconds, options, PASSWORDS),
         bound: alone, kept: partial(alone, "verify-kept")})
     return [Finding("SignIn with a password, calls per CPU-second", series[LATCHKEY],
-                    (Comparison(series[bound], Goal(0.9, 0.97)), Comparison(series[kept], Goal(0.9, 0.97))), digits=1)]
+                    (Comparison(series[bound], Goal(0.9, 0.97)), Comparison(series[kept], Goal(0.85, 0.97))), digits=1)]
 
 
 def latency_beside(stand: Stand) -> list[Finding]:
