@@ -21,6 +21,10 @@ from matrix import MATRIX  # noqa: E402
 from processes import Server, Simulator  # noqa: E402
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: bool(item.get_closest_marker("ends")) - bool(item.get_closest_marker("begins")))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Provider by use, where this run looked at it."""
     if MATRIX.cells:
