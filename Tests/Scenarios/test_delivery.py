@@ -9,6 +9,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -96,26 +97,40 @@ def test_the_outbox_is_its_owners_alone_and_holds_whole_documents(
 
 # The queue.
 
-def test_a_message_survives_a_kill_before_it_was_sent(
-        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+@dataclass
+class HeldUp:
+    """A server with one message, for a relay that is not there yet."""
+
+    relay: Relay
+    server: Server
+    to: str
+
+    def deliver(self) -> None:
+        """The relay comes, the server is started again, and the message arrives."""
+        self.relay.start()
+        self.server.launch()
+        assert self.relay.wait()["To"] == self.to
+        eventually(self.server, lambda seen: seen(WAITING) == 0, 20)
+        self.relay.stop()
+
+
+@pytest.fixture
+def held_up(folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
+            simulator: Simulator) -> HeldUp:
     relay = Relay(folder)
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     eventually(server, lambda seen: seen(WAITING) == 1)
-    server.kill()
-    relay.start()
-    server.launch()
-    assert relay.wait()["To"] == email
-    eventually(server, lambda seen: seen(WAITING) == 0, 20)
-    relay.stop()
+    return HeldUp(relay, server, email)
 
 
-def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(
-        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    relay = Relay(folder)
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
-    email = told_of_a_link(connect(server), simulator)
-    eventually(server, lambda seen: seen(WAITING) == 1)
+def test_a_message_survives_a_kill_before_it_was_sent(held_up: HeldUp) -> None:
+    held_up.server.kill()
+    held_up.deliver()
+
+
+def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(held_up: HeldUp) -> None:
+    server = held_up.server
     server.stop()
     road = server.settings["delivery"]
     server.settings["delivery"] = {"mail": "off", "text_messages": "off"}
@@ -125,18 +140,11 @@ def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(
     assert server.rows("SELECT count(*) FROM deliveries WHERE buried_at IS NULL") == [(1,)]
     server.stop()
     server.settings["delivery"] = road
-    relay.start()
-    server.launch()
-    assert relay.wait()["To"] == email
-    relay.stop()
+    held_up.deliver()
 
 
-def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(
-        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    relay = Relay(folder)
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
-    email = told_of_a_link(connect(server), simulator)
-    eventually(server, lambda seen: seen(WAITING) == 1)
+def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(held_up: HeldUp) -> None:
+    server = held_up.server
     server.kill()
     tried = server.rows("SELECT attempts FROM deliveries")
     # Until it is due again.
@@ -148,10 +156,7 @@ def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(
                 server.launch()
     assert server.rows("SELECT attempts FROM deliveries") == tried
     server.settings["metrics"] = ON_A_FREE_PORT
-    relay.start()
-    server.launch()
-    assert relay.wait()["To"] == email
-    relay.stop()
+    held_up.deliver()
 
 
 # Mail.
