@@ -68,19 +68,34 @@ extension Environment {
   }
 
   func audit(_ note: AuditNote, caller: CallerName, now: Timestamp) -> Write {
+    audit(note.event, accountID: note.accountID, AuditJSON.object(note.details), caller, now)
+  }
+
+  /// Of a session that a credential opened: what most rows of the table are about, and so without a dictionary.
+  func audit(_ event: AuditEvent, opened session: SessionRecord, call: CallFacts, now: Timestamp) -> Write {
+    let details = [(key: "provider_id", value: session.signInProviderID), (key: "session_id", value: session.id)]
+    return audit(event, accountID: session.accountID, AuditJSON.object(inOrder: details), call.caller, now)
+  }
+
+  private func audit(
+    _ event: AuditEvent, accountID: String, _ detailsJSON: String, _ caller: CallerName, _ now: Timestamp
+  ) -> Write {
     .appendAudit(
       AuditRecord(
-        id: ids.audit(at: now), at: now, accountID: note.accountID, event: note.event.rawValue, caller: caller,
-        detailsJSON: AuditJSON.object(note.details)))
+        id: ids.audit(at: now), at: now, accountID: accountID, event: event.rawValue, caller: caller,
+        detailsJSON: detailsJSON))
   }
 }
 
 /// The little JSON that audit rows need: one flat object of strings, its names in order.
 enum AuditJSON {
-  static func object(_ details: [String: String]) -> String {
-    var text: [UInt8] = [UInt8(ascii: "{")]
+  static func object(_ details: [String: String]) -> String { object(inOrder: details.sorted { $0.key < $1.key }) }
+
+  static func object(inOrder details: [(key: String, value: String)]) -> String {
+    var text: [UInt8] = []
     text.reserveCapacity(64 * details.count + 2)
-    for (name, value) in details.sorted(by: { $0.key < $1.key }) {
+    text.append(UInt8(ascii: "{"))
+    for (name, value) in details {
       if text.count > 1 { text.append(UInt8(ascii: ",")) }
       JSONText.append(name, to: &text)
       text.append(UInt8(ascii: ":"))

@@ -31,8 +31,9 @@ package final class Environment: Sendable {
   package var ids: Ids { Ids(randomness: randomness) }
 }
 
-/// What a decision wants done. `Answer` is what the use case goes on with once it is settled.
-package enum Step<Answer> {
+/// What a decision wants done. `Answer` is what the use case goes on with once it is settled. Kept by reference, since
+/// what is committed and answered is more than a task should have room for.
+package indirect enum Step<Answer> {
   /// `writing` is the one thing that a refusal may leave behind: a counted attempt, or the end of a session whose
   /// refresh token was copied.
   case refuse(Failure, writing: Change? = nil)
@@ -51,7 +52,7 @@ package enum Step<Answer> {
 /// How a call was settled: by its own decision, or by the record that an earlier call left under the same key.
 package enum Settled<Answer> {
   case decided(Answer)
-  case repeated(IdempotencyRecord)
+  indirect case repeated(IdempotencyRecord)
 }
 
 // MARK: loading, deciding, committing
@@ -59,12 +60,17 @@ package enum Settled<Answer> {
 extension Environment {
   /// The first load of a use case, on the spot where the store can. Every later one is `load`.
   package func first(_ query: Query) async throws -> Facts {
+    if let facts = try now(query) { return facts }
+    return try await load(query)
+  }
+
+  /// Out of line, as is what is below: inlined, it would have its room in the memory of each call's task.
+  @inline(never) private func now(_ query: Query) throws -> Facts? {
     do {
-      if let facts = try store.now(query) { return facts }
+      return try store.now(query)
     } catch let error as StoreError {
       throw Failure(storeError: error)
     }
-    return try await load(query)
   }
 
   package func load(_ query: Query) async throws -> Facts {
@@ -82,22 +88,34 @@ extension Environment {
     decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
     let fate = fate ?? call.fate
-    var facts = facts
-    for _ in 0..<policy.decisionsMax {
-      switch try decide(facts, clock.now()) {
-      case .answer(let answer):
-        return answer
-      case .refuse(let failure, let change):
-        // What counts an attempt is written whether or not anybody still waits: who gives up must not guess for
-        // nothing.
-        if let change { _ = try await commit(change, Fate()) }
-        throw failure
-      case .commit(let change, let answer):
-        if try await commit(change, fate) { return answer }
-      }
-      facts = try await load(query)
+    if let answer = try await carryOut(try decide(facts, clock.now()), fate) { return answer }
+    return try await decideAgain(query, fate, decide: decide)
+  }
+
+  @inline(never) private func decideAgain<Answer>(
+    _ query: Query, _ fate: Fate, decide: (Facts, Timestamp) throws -> Step<Answer>
+  ) async throws -> Answer {
+    for _ in 1..<policy.decisionsMax {
+      let facts = try await load(query)
+      if let answer = try await carryOut(try decide(facts, clock.now()), fate) { return answer }
     }
-    throw Failure(
+    throw lostRaces()
+  }
+
+  /// nil: a race was lost and nothing was written.
+  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ fate: Fate) async throws -> Answer? {
+    switch step {
+    case .answer(let answer): return answer
+    case .refuse(let failure, let change):
+      // What counts an attempt is written whether or not anybody still waits: who gives up must not guess for nothing.
+      if let change { _ = try await commit(change, Fate()) }
+      throw failure
+    case .commit(let change, let answer): return try await commit(change, fate) ? answer : nil
+    }
+  }
+
+  @inline(never) private func lostRaces() -> Failure {
+    Failure(
       .overloaded, hint: "Others keep changing the same account; try again.", retryAfterMillis: 100,
       debug: "lost \(policy.decisionsMax) races")
   }
@@ -106,13 +124,10 @@ extension Environment {
   ///
   /// A record under the key wins over any decision, in the first round as in a later one: two equal calls at once meet
   /// at the unique key, and the loser answers with what the winner did.
-  package func settle<Answer>(
+  @inline(never) package func settle<Answer>(
     _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Settled<Answer> {
-    try await decideAndCommit(query, facts, call: call) { facts, now in
-      if let record = try call.recorded(in: facts, at: now) { return .answer(.repeated(record)) }
-      return try decide(facts, now).map { .decided($0) }
-    }
+    try await decideAndCommit(query, facts, call: call) { facts, now in try call.step(facts, now, decide) }
   }
 
   /// True: durable. False: a race was lost and nothing was written.
@@ -126,7 +141,6 @@ extension Environment {
     return try isCommitted(outcome)
   }
 
-  /// Out of line: the failures that it makes would have their room in the memory of each call's task.
   @inline(never) private func isCommitted(_ outcome: Outcome) throws -> Bool {
     switch outcome {
     case .committed: return true
@@ -143,6 +157,16 @@ extension Environment {
         .quotaExceeded, hint: "Too many credentials are held; try again later.",
         retryAfterMillis: policy.pendingLifetimeMillis, debug: "pending rows at their limit: \(scope)")
     }
+  }
+}
+
+extension CallFacts {
+  @inline(never)
+  fileprivate func step<Answer>(
+    _ facts: Facts, _ now: Timestamp, _ decide: (Facts, Timestamp) throws -> Step<Answer>
+  ) throws -> Step<Settled<Answer>> {
+    if let record = try recorded(in: facts, at: now) { return .answer(.repeated(record)) }
+    return try decide(facts, now).map { .decided($0) }
   }
 }
 

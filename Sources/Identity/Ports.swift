@@ -14,15 +14,21 @@ extension Randomness {
   /// The bytes above the largest multiple of the alphabet's size are passed over, since folding them back would make
   /// the first letters likelier than the rest. Some more are drawn for their sake: to draw a second time, which costs
   /// as much as the first, is then one in thousands.
-  func text(_ count: Int, of alphabet: [UInt8]) -> String {
+  func append(_ count: Int, of alphabet: [UInt8], to letters: inout [UInt8]) {
+    let end = letters.count + count
+    let size = UInt8(alphabet.count)
     let ceiling = 256 - 256 % alphabet.count
-    var letters: [UInt8] = []
-    letters.reserveCapacity(count)
-    while letters.count < count {
-      for byte in bytes(count - letters.count + 6) where Int(byte) < ceiling && letters.count < count {
-        letters.append(alphabet[Int(byte) % alphabet.count])
+    while letters.count < end {
+      for byte in bytes(end - letters.count + 6) where Int(byte) < ceiling && letters.count < end {
+        letters.append(alphabet[Int(byte % size)])
       }
     }
+  }
+
+  func text(_ count: Int, of alphabet: [UInt8]) -> String {
+    var letters: [UInt8] = []
+    letters.reserveCapacity(count)
+    append(count, of: alphabet, to: &letters)
     return String(decoding: letters, as: UTF8.self)
   }
 
@@ -171,6 +177,8 @@ package struct SingleUse: Hashable, Sendable {
     self.digest = digest
     self.expiresAt = expiresAt
   }
+
+  var spending: Write { .spendToken(digest, expiresAt: expiresAt) }
 }
 
 /// The provider's own tokens: handed back to the caller, and kept nowhere.
@@ -188,16 +196,22 @@ package struct ProviderTokens: Hashable, Sendable {
 }
 
 package struct VerifiedCredential: Hashable, Sendable {
-  package var assertion: Assertion
+  @Boxed package var assertion: Assertion
   package var singleUse: SingleUse?
-  package var tokens: ProviderTokens?
+  @Held package var tokens: ProviderTokens?
   /// When the person last proved itself to the provider, where the provider says so under its signature.
   package var authenticatedAt: Timestamp?
 
   package init(
     assertion: Assertion, singleUse: SingleUse? = nil, tokens: ProviderTokens? = nil, authenticatedAt: Timestamp? = nil
   ) {
-    self.assertion = assertion
+    self.init(Boxed(wrappedValue: assertion), singleUse: singleUse, tokens: tokens, authenticatedAt: authenticatedAt)
+  }
+
+  package init(
+    _ assertion: Boxed<Assertion>, singleUse: SingleUse?, tokens: ProviderTokens?, authenticatedAt: Timestamp?
+  ) {
+    _assertion = assertion
     self.singleUse = singleUse
     self.tokens = tokens
     self.authenticatedAt = authenticatedAt

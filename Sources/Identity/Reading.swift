@@ -9,8 +9,8 @@ package protocol Reading: Sendable {
 }
 
 extension Environment {
-  /// nil: the store has to wait; `read` does. Inlined, so that Services makes one of it for each kind of reading.
-  @inlinable package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
+  /// nil: the store has to wait; `read` does.
+  package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
     let query = reading.query
     if query == Query() { return try reading.answer(Facts()) }
     do {

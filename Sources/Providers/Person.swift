@@ -103,8 +103,11 @@ extension JSONValue {
 
   /// The same, where it says something, as null and the empty text do not.
   func given(at path: String) -> JSONValue? {
-    guard let value = member(at: path), value != .null, value != .string("") else { return nil }
-    return value
+    switch member(at: path) {
+    case nil, .null: nil
+    case .string(let text) where text.isEmpty: nil
+    case let value: value
+    }
   }
 
   /// An id, which some write as a number.

@@ -15,7 +15,7 @@ struct ProviderDesk: Identity.Providers {
       idToken: token.idToken, accessToken: token.accessToken, tokenSecret: token.tokenSecret, rawNonce: token.rawNonce)
     do {
       if let credential = try verifyNow(presented, token, at: now) { return credential }
-      return credential(try await registry.ask(presented, of: token.providerID, at: now), token)
+      return VerifiedCredential(try await registry.ask(presented, of: token.providerID, at: now), presenting: token)
     } catch let refusal as ProviderRefusal {
       throw Failure(refusal, field: "credential.provider_token")
     }
@@ -26,15 +26,7 @@ struct ProviderDesk: Identity.Providers {
     _ presented: PresentedToken, _ token: ProviderToken, at now: Timestamp
   ) throws -> VerifiedCredential? {
     guard let verified = try registry.verifyNow(presented, of: token.providerID, at: now) else { return nil }
-    return credential(verified, token)
-  }
-
-  private func credential(_ verified: VerifiedToken, _ token: ProviderToken) -> VerifiedCredential {
-    var credential = VerifiedCredential(verified, of: token.providerID)
-    credential.tokens?.idToken = token.idToken
-    credential.tokens?.accessToken = token.accessToken
-    credential.tokens?.secret = token.tokenSecret
-    return credential
+    return VerifiedCredential(verified, presenting: token)
   }
 
   func subject(ofImported text: String, at providerID: String) throws -> String {
@@ -68,7 +60,8 @@ struct ProviderDesk: Identity.Providers {
       kept: flow.kept)
     do {
       let verified = try await registry.finish(Callback(parameters), of: state, at: order.providerID, at: now)
-      return VerifiedCredential(verified, of: order.providerID)
+      let tokens = ProviderTokens(verified.own, of: order.providerID)
+      return VerifiedCredential(verified, tokens)
     } catch let refusal as ProviderRefusal {
       throw Failure(refusal, field: Failure.flowField)
     }
@@ -76,19 +69,31 @@ struct ProviderDesk: Identity.Providers {
 }
 
 extension VerifiedCredential {
-  fileprivate init(_ verified: VerifiedToken, of providerID: String) {
-    let own = verified.own
-    var tokens = ProviderTokens(providerID: providerID)
-    tokens.accessToken = own.accessToken
-    tokens.idToken = own.idToken
-    tokens.secret = own.secret
-    tokens.refreshToken = own.refreshToken
-    tokens.expiresInMillis = own.expiresInMillis
-    tokens.grantedScopes = own.grantedScopes
+  fileprivate init(_ verified: VerifiedToken, presenting token: ProviderToken) {
+    var tokens = ProviderTokens(verified.own, of: token.providerID)
+    tokens.idToken = token.idToken
+    tokens.accessToken = token.accessToken
+    tokens.secret = token.tokenSecret
+    self.init(verified, tokens)
+  }
+
+  fileprivate init(_ verified: VerifiedToken, _ tokens: ProviderTokens) {
     self.init(
-      assertion: verified.assertion,
+      verified.$assertion,
       singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) }, tokens: tokens,
       authenticatedAt: verified.authenticatedAt)
+  }
+}
+
+extension ProviderTokens {
+  fileprivate init(_ own: ProvidersOwnTokens, of providerID: String) {
+    self.init(providerID: providerID)
+    accessToken = own.accessToken
+    idToken = own.idToken
+    secret = own.secret
+    refreshToken = own.refreshToken
+    expiresInMillis = own.expiresInMillis
+    grantedScopes = own.grantedScopes
   }
 }
 

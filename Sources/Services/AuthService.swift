@@ -21,7 +21,7 @@ package struct AuthService: Sendable {
         pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         existingOnly: request.existingOnly, claimAddress: request.claimAddress)
       let signIn = SignIn(desk.environment)
-      return .task { SignInResponse(try await signIn(order, call)) }
+      return .task { SignInResponse.of(try await signIn(order, call)) }
     }
   }
 
@@ -97,12 +97,12 @@ package struct AuthService: Sendable {
 }
 
 extension SignInResponse {
-  /// Out of line: inlined, it would have its room in the memory of the call's task.
-  @inline(never) fileprivate init(_ answer: SignInAnswer) {
+  /// Out of line, and boxed there: else it would have its room in the memory of the call's task.
+  @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any WireEncodable {
     switch answer {
-    case .session(let grant): self.init(outcome: .session(Wire.Session(grant)))
-    case .accountExists(let conflict): self.init(outcome: .accountExists(.init(conflict)))
-    case .secondFactorRequired(let required): self.init(outcome: .secondFactorRequired(.init(required)))
+    case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant)))
+    case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))
+    case .secondFactorRequired(let required): SignInResponse(outcome: .secondFactorRequired(.init(required)))
     }
   }
 }

@@ -212,36 +212,3 @@ package struct Facts: Hashable, Sendable {
 
   package init() {}
 }
-
-/// Keeps a record outside of the struct that names it: most facts of a call are nil, and those that are not are handed
-/// on as one pointer.
-@propertyWrapper package struct Held<Record: Sendable>: Sendable {
-  private final class Place: Sendable {
-    let record: Record
-    init(_ record: Record) { self.record = record }
-  }
-
-  private var place: Place?
-
-  /// Not by `map`, which asks the runtime for the type of the place even where there is nothing to keep.
-  package init(wrappedValue: Record?) { place = if let wrappedValue { Place(wrappedValue) } else { nil } }
-
-  package var wrappedValue: Record? {
-    get { place?.record }
-    set { self = Held(wrappedValue: newValue) }
-  }
-
-  /// To hand it on without a copy of the record.
-  package var projectedValue: Held {
-    get { self }
-    set { self = newValue }
-  }
-}
-
-extension Held: Equatable where Record: Equatable {
-  package static func == (left: Held, right: Held) -> Bool { left.wrappedValue == right.wrappedValue }
-}
-
-extension Held: Hashable where Record: Hashable {
-  package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
-}

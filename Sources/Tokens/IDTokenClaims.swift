@@ -46,7 +46,8 @@ package struct IDTokenClaims: Equatable, Sendable {
   }
 
   package func encoded() -> [UInt8] {
-    var writer = JSONWriter(reservingBytes: 1_024)
+    // Most take less; a block of a kibibyte and more would be none of those that malloc has at hand.
+    var writer = JSONWriter(reservingBytes: 896)
     writer.open(.object)
     writer.member("iss", issuer)
     writer.member("aud", audience)

@@ -66,8 +66,8 @@ struct JSONReader {
     var members: [JSONMember] = []
     guard !take(UInt8(ascii: "}")) else { return members }
     var names: Set<String> = []
-    // What a token's claims need; objects inside them are small, or not worth room before they are read.
-    if depth == 1 { members.reserveCapacity(16) }
+    // What a token's header and its claims need; objects inside are small, or not worth room before they are read.
+    if depth == 1 { members.reserveCapacity(min(16, bytes.count / 20)) }
     repeat {
       skipSpace()
       let start = offset

@@ -74,9 +74,10 @@ package struct JSONMember: Equatable, Sendable {
   }
 
   /// The same bytes (RFC 8259 8.3); `==` takes a composed letter for the two that it is composed of. Lengths come
-  /// first, because nearly every name that is not the one has another length.
+  /// first, because nearly every name that is not the one has another length, and then `==`, which looks at eight bytes
+  /// at once.
   func isNamed(_ wanted: String) -> Bool {
-    name.utf8.count == wanted.utf8.count && name.utf8.elementsEqual(wanted.utf8)
+    name.utf8.count == wanted.utf8.count && name == wanted && name.utf8.elementsEqual(wanted.utf8)
   }
 }
 

@@ -50,8 +50,9 @@ package struct JWKSet: Sendable {
 
   /// The one key that may check this signature. A key's own `alg` must agree. Without a `kid` there must be no choice.
   package func key(keyID: String?, algorithm: SignatureAlgorithm) -> Key? {
-    let fitting = keys.filter { key in key.algorithms.contains(algorithm) && (keyID == nil || key.keyID == keyID) }
-    return fitting.count == 1 ? fitting[0] : nil
+    func fits(_ key: Key) -> Bool { key.algorithms.contains(algorithm) && (keyID == nil || key.keyID == keyID) }
+    guard let first = keys.firstIndex(where: fits), !keys[(first + 1)...].contains(where: fits) else { return nil }
+    return keys[first]
   }
 
   private static func key(_ jwk: JSONValue) throws(KeySetError) -> Key? {

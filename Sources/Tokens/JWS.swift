@@ -18,10 +18,11 @@ package struct JWS: Sendable {
 
   package init(_ compact: String) throws(TokenError) {
     guard compact.utf8.count <= Self.byteCountMax else { throw .tooLarge }
-    let bytes = Array(compact.utf8)
-    let dots = bytes.indices.filter { bytes[$0] == UInt8(ascii: ".") }
-    guard dots.count == 2 else { throw .malformed(.segments) }
-    let (first, last) = (dots[0], dots[1])
+    var bytes = Array(compact.utf8)
+    let dot = UInt8(ascii: ".")
+    guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last,
+      !bytes[(first + 1)..<last].contains(dot)
+    else { throw .malformed(.segments) }
     guard let headerText = Base64URL.decode(bytes[..<first]), let payload = Base64URL.decode(bytes[(first + 1)..<last]),
       let signature = Base64URL.decode(bytes[(last + 1)...])
     else { throw .malformed(.encoding) }
@@ -36,7 +37,8 @@ package struct JWS: Sendable {
     type = try Self.text(header["typ"])
     self.payload = payload
     self.signature = signature
-    signingInput = Array(bytes[..<last])
+    bytes.removeSubrange(last...)
+    signingInput = bytes
   }
 
   /// The caller has chosen the key, and pinned the algorithm to it.

@@ -9,7 +9,7 @@ package enum TokenType: String, Sendable, CaseIterable {
 
 /// One of our own signing keys and its life, in seconds since 1970: published, so that every verifier has it before it
 /// is needed; then signing; then retired, and still verifying until the last token that it signed has expired.
-package struct SigningKey: Sendable {
+package final class SigningKey: Sendable {
   /// RFC 7638.
   package let keyID: String
   package let algorithm: SignatureAlgorithm
@@ -50,9 +50,9 @@ package struct SigningKey: Sendable {
   /// The signing input of RFC 7515 5.1.
   func signingInput(_ payload: [UInt8], _ type: TokenType) -> [UInt8] {
     var input: [UInt8] = []
-    // Room for the longest signature of ours, an RSA one, so that nothing is moved on the way.
-    input.reserveCapacity(512 + payload.count * 4 / 3)
-    input.append(contentsOf: type == .idToken ? idTokenHeader : customTokenHeader)
+    let header = type == .idToken ? idTokenHeader : customTokenHeader
+    input.reserveCapacity(header.count + (payload.count * 4 + 2) / 3)
+    input.append(contentsOf: header)
     Base64URL.append(payload, to: &input)
     return input
   }
@@ -82,7 +82,7 @@ package struct KeyRing: Sendable {
 
   /// The key that signs now: of several, the one that took over last.
   package func activeKey(at now: Int64) -> SigningKey? {
-    keys.filter { $0.isActive(at: now) }.max { $0.activeFrom < $1.activeFrom }
+    keys.lazy.filter { $0.isActive(at: now) }.max { $0.activeFrom < $1.activeFrom }
   }
 
   /// A token to be signed with the key that is active.

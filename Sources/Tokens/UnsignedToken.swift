@@ -39,7 +39,9 @@ package struct UnsignedToken: Sendable {
   }
 
   private func with(_ signature: [UInt8]) -> String {
-    var token = input
+    var token: [UInt8] = []
+    token.reserveCapacity(input.count + 1 + (signature.count * 4 + 2) / 3)
+    token.append(contentsOf: input)
     token.append(UInt8(ascii: "."))
     Base64URL.append(signature, to: &token)
     return String(decoding: token, as: UTF8.self)

@@ -140,8 +140,12 @@ private func places(
   #expect(vouching.map { $0.prefix { $0 != ":" } } == ["Sources/Reactor/Mailbox.swift"])
 }
 
+/// The wrappers of values are public, because the compiler inlines into other modules nothing else.
 @Test func `modules are for each other, and only the client is for the world`() {
-  #expect(places(in: Tree.sources) { code, file in file.module != "Client" && code.contains(/\bpublic\b/) } == [])
+  let open = places(in: Tree.sources) { code, file in
+    file.module != "Client" && file.path != "Sources/Store/Boxed.swift" && code.contains(/\bpublic\b/)
+  }
+  #expect(open == [])
 }
 
 @Test(arguments: Layers.all.map(\.module))

@@ -61,11 +61,10 @@ extension Link {
     edit.noteSignIn(at: now, upgradedHash: nil)
     let state = edit.state
     let opened = environment.openSession(accountID: state.account.id, by: verified.firstFactor, call: call, now: now)
-    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
-    let note = AuditNote(.signedIn, accountID: state.account.id, details: details)
     var writes = edit.signInWrites + verified.spentToken
     writes += verified.spentCode(for: state.account.id, sessionID: opened.record.id, now)
-    writes += [.insertSession(opened.record), environment.audit(note, call: call, now: now)]
+    writes.append(.insertSession(opened.record))
+    writes.append(environment.audit(.signedIn, opened: opened.record, call: call, now: now))
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
     return .commit(Change(writes), .alreadyLinked(opened, state))
   }

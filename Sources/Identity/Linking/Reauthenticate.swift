@@ -80,15 +80,11 @@ package struct Reauthenticate: Sendable {
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
     writes += edit.endOfGuestSessions(at: now) + settled
     if let passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
-    if let singleUse = held.singleUse {
-      writes.append(.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt))
-    }
+    if let singleUse = held.singleUse { writes.append(singleUse.spending) }
     writes.append(.insertSession(opened.record))
     writes += call.remember(
       "reauthenticated", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
-    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
-    let note = AuditNote(.reauthenticated, accountID: accountID, details: details)
-    writes.append(environment.audit(note, call: call, now: now))
+    writes.append(environment.audit(.reauthenticated, opened: opened.record, call: call, now: now))
     return .commit(Change(writes), (opened, edit.state))
   }
 }

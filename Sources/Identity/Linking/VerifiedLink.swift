@@ -26,7 +26,7 @@ struct VerifiedLink: Sendable {
 
   var spentToken: [Write] {
     guard let singleUse else { return [] }
-    return [.spendToken(singleUse.digest, expiresAt: singleUse.expiresAt)]
+    return [singleUse.spending]
   }
 
   var email: String? {

@@ -17,7 +17,7 @@ package struct HeldAssertion: Hashable, Sendable {
 
   package var intent = Intent.present
   /// Of a password: provider id "password", and as its subject the account or the address.
-  package var assertion: Assertion
+  @Boxed package var assertion: Assertion
   package var firstFactor: FirstFactor
   /// The provider's token is spent by the completion: until then its bearer may bring it again and gets no further.
   package var singleUse: SingleUse?
@@ -33,7 +33,11 @@ package struct HeldAssertion: Hashable, Sendable {
   @Held package var sentCode: SentCode?
 
   package init(_ assertion: Assertion, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
-    self.assertion = assertion
+    self.init(Boxed(wrappedValue: assertion), firstFactor: firstFactor, singleUse: singleUse)
+  }
+
+  init(_ assertion: Boxed<Assertion>, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
+    _assertion = assertion
     self.firstFactor = firstFactor
     self.singleUse = singleUse
   }

@@ -25,12 +25,16 @@ package struct RefreshToken: Hashable, Sendable {
       bytes.count == RefreshToken.secretBytes + RefreshToken.tagBytes
     else { return nil }
     let token = RefreshToken(sessionID: String(text[..<dot]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))
-    guard cryptography.equal(token.tag(cryptography), Array(bytes.suffix(RefreshToken.tagBytes))) else { return nil }
+    let tag = Array(token.tag(cryptography))
+    guard cryptography.equal(tag, Array(bytes.suffix(RefreshToken.tagBytes))) else { return nil }
     self = token
   }
 
   package func text(_ cryptography: any Cryptography) -> String {
-    "\(sessionID).\(Base64URL.encode(secret + tag(cryptography)))"
+    var text = Array(sessionID.utf8)
+    text.append(UInt8(ascii: "."))
+    Base64URL.append(secret + tag(cryptography), to: &text)
+    return String(decoding: text, as: UTF8.self)
   }
 
   package func digest(_ cryptography: any Cryptography) -> Digest { cryptography.sha256(secret) }
@@ -50,7 +54,7 @@ package struct RefreshToken: Hashable, Sendable {
     return RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: seed, family: sessionID))
   }
 
-  private func tag(_ cryptography: any Cryptography) -> [UInt8] {
-    Array(cryptography.refreshTag(of: secret, family: sessionID).prefix(RefreshToken.tagBytes))
+  private func tag(_ cryptography: any Cryptography) -> ArraySlice<UInt8> {
+    cryptography.refreshTag(of: secret, family: sessionID).prefix(RefreshToken.tagBytes)
   }
 }

@@ -11,7 +11,9 @@ package struct SignIn: Sendable {
 
   package func callAsFunction(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     try call.requireBinding(environment.policy)
-    if let record = try await recorded(request, call) { return try await repeated(record, call) }
+    if call.idempotency != nil, let record = try await recorded(request, call) {
+      return try await repeated(record, call)
+    }
     if !request.pendingToken.isEmpty { return try await complete(request, call) }
     switch request.credential {
     case .password(let email, let password): return try await signIn(email, password, call)
@@ -99,10 +101,7 @@ extension SignIn {
 
   @inline(never)
   private func attempt(_ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts) -> Attempt {
-    var attempt = Attempt(verified, environment.firstFactor(of: verified), call)
-    attempt.held.existingOnly = request.existingOnly
-    attempt.held.claimAddress = request.claimAddress
-    return attempt
+    Attempt(verified, environment.firstFactor(of: verified), call, asking: request)
   }
 
   @inline(never) private func query(_ attempt: Attempt) -> Query {
@@ -175,9 +174,7 @@ extension SignIn {
     _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
     let code = try await environment.prove(presented, ending: .signIn, call)
-    var attempt = Attempt(code, call)
-    attempt.held.existingOnly = request.existingOnly
-    attempt.held.claimAddress = request.claimAddress
+    var attempt = Attempt(code, call, asking: request)
     let query = attempt.query(environment.policy)
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
       attempt.code = try environment.proveAgain(code, facts.code, call, now)

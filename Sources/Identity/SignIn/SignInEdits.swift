@@ -22,8 +22,9 @@ extension AccountEdit {
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
     if new.email == nil { (new.email, new.tier) = (old.email, old.tier) }
-    if edited.account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
-    if edited.account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
+    let (name, photo) = (assertion.displayName, assertion.photoURL)
+    if edited.account.displayName.isEmpty, !name.isEmpty { edited.account.displayName = name }
+    if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }
     guard new != old else { return }
     edited.identities[index] = new
     hanging.append(.updateIdentity(new))

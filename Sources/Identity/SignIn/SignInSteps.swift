@@ -1,19 +1,19 @@
 import Store
 
-/// One try to sign in: what was verified, before any record is looked at. It is handed on many times, so that what most
-/// tries do not have is held outside of it.
+/// One try to sign in: what was verified, before any record is looked at. It is handed on many times, so that all of it
+/// is kept outside.
 struct Attempt: Sendable {
   /// What is put aside where the person has to do something else first.
-  var held: HeldAssertion
+  @Boxed var held: HeldAssertion
   /// What the provider says of the person, to be told in the answer.
-  var userInfo: UserInfo?
+  @Held var userInfo: UserInfo?
   /// The tokens of the provider whose credential this call presents.
-  var tokens: ProviderTokens?
+  @Held var tokens: ProviderTokens?
   let call: CallFacts
   /// The row that this call completes.
   @Held var row: PendingRecord?
   /// The other token of a completion: the credential's own, beside the held one.
-  var alsoSpent: SingleUse?
+  @Held var alsoSpent: SingleUse?
   /// Of a password: what its failure is counted by. Of an anonymous sign-up: what it is counted by itself.
   @Held var admitted: AdmittedAttempt?
   /// By what a completion is counted, which links as Link does.
@@ -23,20 +23,29 @@ struct Attempt: Sendable {
   /// The code that proves the credential, used up by what this call commits.
   @Held var code: ProvedCode?
 
-  init(_ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts) {
-    held = HeldAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
-    held.intent = .signIn
+  /// - Parameter request: what it asks for beside the credential.
+  init(
+    _ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts, asking request: SignInRequest? = nil
+  ) {
+    let held = HeldAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
+    self.init(held, call, asking: request)
     userInfo = UserInfo(verified.assertion)
-    tokens = verified.tokens
+    $tokens = verified.$tokens
+  }
+
+  private init(_ held: HeldAssertion, _ call: CallFacts, asking request: SignInRequest? = nil) {
+    var held = held
+    held.intent = .signIn
+    if let request { (held.existingOnly, held.claimAddress) = (request.existingOnly, request.claimAddress) }
+    self.held = held
     self.call = call
   }
 
   init(_ first: FirstFactor, email: String?, passwordHash: String?, _ call: CallFacts) {
     let identity = IdentityKey(providerID: first.signInProviderID, subject: "")
-    held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
-    held.intent = .signIn
+    var held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
     held.passwordHash = passwordHash
-    self.call = call
+    self.init(held, call)
   }
 
   /// What waited for its second factor.
@@ -47,11 +56,9 @@ struct Attempt: Sendable {
     self.call = call
   }
 
-  init(_ code: ProvedCode, _ call: CallFacts) {
-    held = HeldAssertion(code.assertion, firstFactor: code.firstFactor)
-    held.intent = .signIn
+  init(_ code: ProvedCode, _ call: CallFacts, asking request: SignInRequest? = nil) {
+    self.init(HeldAssertion(code.assertion, firstFactor: code.firstFactor), call, asking: request)
     self.code = code
-    self.call = call
   }
 
   /// A mailed link names its account by the address in every mode.
@@ -165,8 +172,11 @@ extension SignIn {
     let call = attempt.call
     let opened = environment.openSession(
       accountID: account.id, by: attempt.held.firstFactor, secondFactor: attempt.passed?.factor, call: call, now: now)
+    // Room for what nearly every sign-in writes.
+    var writes: [Write] = []
+    writes.reserveCapacity(8)
     // First, since what comes after it may remove the row.
-    var writes = attempt.code?.spend(for: account.id, sessionID: opened.record.id, now: now) ?? []
+    if let code = attempt.code { writes += code.spend(for: account.id, sessionID: opened.record.id, now: now) }
     writes += opening.writes
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     if let row = attempt.row {
@@ -174,17 +184,15 @@ extension SignIn {
         .completePending(
           row.digest, version: row.version, at: now, accountID: account.id, sessionID: opened.record.id))
     }
-    for spent in [attempt.held.singleUse, attempt.alsoSpent] {
-      if let spent { writes.append(.spendToken(spent.digest, expiresAt: spent.expiresAt)) }
-    }
+    if let singleUse = attempt.held.singleUse { writes.append(singleUse.spending) }
+    if let singleUse = attempt.alsoSpent { writes.append(singleUse.spending) }
     writes.append(.insertSession(opened.record))
     if let detached = opening.detached, let email = account.email {
       writes += environment.notices(ofDetached: email, from: detached, now: now)
     }
-    writes += opening.notes.flatMap { environment.notices(of: $0, to: opening.state, now: now) }
-    let details = ["provider_id": opened.record.signInProviderID, "session_id": opened.record.id]
-    let notes = opening.notes + [AuditNote(.signedIn, accountID: account.id, details: details)]
-    writes += notes.map { environment.audit($0, call: call, now: now) }
+    for note in opening.notes { writes += environment.notices(of: note, to: opening.state, now: now) }
+    for note in opening.notes { writes.append(environment.audit(note, call: call, now: now)) }
+    writes.append(environment.audit(.signedIn, opened: opened.record, call: call, now: now))
     writes += settled(attempt, isNewAccount: opening.isNewAccount, now)
     writes += attempt.change?.count(at: now) ?? []
     let outcome = SignInOutcome(opening)

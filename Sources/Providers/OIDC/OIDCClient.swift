@@ -5,8 +5,8 @@ import Store
 import Tokens
 
 /// What we are to one OpenID Connect provider: who believes its ID tokens, whoever brings them. The adapters say what
-/// their provider adds; the rules are the same for all.
-struct OIDCClient: Sendable {
+/// their provider adds; the rules are the same for all. A class, since every call hands it on.
+final class OIDCClient: Sendable {
   /// Who the claims are about, once every rule of OpenID Connect is kept. Refuses what the provider's own rules refuse.
   typealias SubjectRule = @Sendable (ProviderClaims) throws(ProviderRefusal) -> String
 
@@ -42,7 +42,7 @@ struct OIDCClient: Sendable {
   }
 
   /// Of a provider whose people are who the configured claim says.
-  init(_ settings: ProviderSettings, flow: CodeFlow?, fetching: any HTTPSFetching) {
+  convenience init(_ settings: ProviderSettings, flow: CodeFlow?, fetching: any HTTPSFetching) {
     let claim = settings.claims.subject
     self.init(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
       try Person.subject(claims.all.member(at: claim))

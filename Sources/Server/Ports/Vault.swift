@@ -25,11 +25,11 @@ struct Vault: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
 
   func successor(of token: [UInt8], family: String) -> [UInt8] {
-    refresh.code(of: token + Array(family.utf8))
+    refresh.code(of: token + family.utf8)
   }
 
   func refreshTag(of token: [UInt8], family: String) -> [UInt8] {
-    refreshTag.code(of: token + Array(family.utf8))
+    refreshTag.code(of: token + family.utf8)
   }
 
   func throttleKey(_ bytes: [UInt8]) -> Digest { Digest(throttle.code(of: bytes)) }
