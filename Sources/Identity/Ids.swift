@@ -18,11 +18,7 @@ package struct Ids: Sendable {
   /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable. The time
   /// before them puts new sessions side by side in the store's index, where each would else touch a page of its own.
   package func session(at now: Timestamp) -> String {
-    var letters: [UInt8] = []
-    letters.reserveCapacity(30)
-    Ids.append(max(0, now.millis), letters: 8, of: Ids.alphabet, to: &letters)
-    randomness.append(22, of: Ids.alphabet, to: &letters)
-    return String(decoding: letters, as: UTF8.self)
+    id(at: now, letters: 8, of: Ids.alphabet, thenRandom: 22)
   }
 
   package func attempt() -> String { base62(22) }
@@ -31,28 +27,26 @@ package struct Ids: Sendable {
 
   /// Sorts by time, so that an audit table grows at its end.
   package func audit(at now: Timestamp) -> String {
-    var letters: [UInt8] = []
-    letters.reserveCapacity(26)
-    Ids.append(max(0, now.millis), letters: 12, of: Ids.hexadecimalDigits, to: &letters)
-    randomness.append(14, of: Ids.alphabet, to: &letters)
-    return String(decoding: letters, as: UTF8.self)
+    id(at: now, letters: 12, of: Ids.hexadecimalDigits, thenRandom: 14)
   }
 
   /// Sorts by time as well: what waits longest stands first.
   func delivery(at now: Timestamp) -> String { audit(at: now) }
 
-  /// Sorts as the numbers do.
-  private static func append(
-    _ number: Int64, letters count: Int, of alphabet: [UInt8], to letters: inout [UInt8]
-  ) {
-    let base = Int64(alphabet.count)
-    var rest = number
-    let start = letters.count
+  /// Sorts as the moments do, whose letters come first: as many as are asked for, of an alphabet in the order of its
+  /// bytes.
+  private func id(at now: Timestamp, letters count: Int, of alphabet: [UInt8], thenRandom randomCount: Int) -> String {
+    var letters: [UInt8] = []
+    letters.reserveCapacity(count + randomCount)
     letters.append(contentsOf: repeatElement(alphabet[0], count: count))
-    for index in (start..<letters.count).reversed() {
+    let base = Int64(alphabet.count)
+    var rest = max(0, now.millis)
+    for index in letters.indices.reversed() {
       letters[index] = alphabet[Int(rest % base)]
       rest /= base
     }
+    randomness.append(randomCount, of: Ids.alphabet, to: &letters)
+    return String(decoding: letters, as: UTF8.self)
   }
 
   private func base62(_ count: Int) -> String { randomness.text(count, of: Ids.alphabet) }
