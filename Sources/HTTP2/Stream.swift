@@ -5,9 +5,8 @@ internal import CNghttp2
   package let id: Int32
   /// The request's fields, pseudo fields included, in their order.
   package internal(set) var headers = HeaderBlock()
-  /// What has come of the body, and how much of that was taken.
-  private var body: [UInt8] = []
-  private var bodyOffset = 0
+  /// What has come of the body.
+  private var body = ByteQueue()
   /// The header block is whole.
   package internal(set) var headersComplete = false
   /// The block was larger than the limit, or had too many fields; nothing of it is kept.
@@ -29,8 +28,7 @@ internal import CNghttp2
   package internal(set) var answered = false
   /// The answer is complete, if not yet sent: what the client still sends is of no use.
   var finished = false
-  private var out: [UInt8] = []
-  private var outOffset = 0
+  private var out = ByteQueue()
   /// All that the client ever took.
   private var takenBytes = 0
   private var untaken = Untaken()
@@ -42,42 +40,25 @@ internal import CNghttp2
   package var isClosed: Bool { closedWith != nil }
 
   /// Bytes queued that the client has not taken: what back-pressure looks at.
-  package var unsentBytes: Int { out.count - outOffset }
+  package var unsentBytes: Int { out.count }
 
   /// The head was read: its fields need not be kept for as long as the call takes.
   package func dropHeaders() { headers = HeaderBlock() }
 
   /// Body bytes that nobody has taken yet.
-  package var untakenBodyBytes: Int { body.count - bodyOffset }
+  package var untakenBodyBytes: Int { body.count }
 
-  func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe body.append(contentsOf: bytes) }
+  func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe body.append(bytes) }
 
   /// Takes what has come of the body so far.
-  package func takeBody() -> [UInt8] {
-    defer { (body, bodyOffset) = ([], 0) }
-    return bodyOffset == 0 ? body : Array(body[bodyOffset...])
-  }
+  package func takeBody() -> [UInt8] { body.takeAll() }
 
-  /// Takes a part of it. The rest stays where it is: it would be moved for each part.
-  package func takeBody(most: Int) -> [UInt8] {
-    guard untakenBodyBytes > most else { return takeBody() }
-    defer { bodyOffset += most }
-    return Array(body[bodyOffset..<bodyOffset + most])
-  }
+  /// Takes a part of it.
+  package func takeBody(most: Int) -> [UInt8] { body.take(most: most) }
 
   func queue(_ bytes: [UInt8]) {
-    if outOffset == out.count {
-      out = bytes
-      outOffset = 0
-      untaken = Untaken()
-    } else {
-      // A client that always leaves one byte must not have us keep all that it ever took.
-      if outOffset > out.count / 2 {
-        out.removeFirst(outOffset)
-        outOffset = 0
-      }
-      out += bytes
-    }
+    if out.count == 0 { untaken = Untaken() }
+    out.append(bytes)
   }
 
   func finish(_ trailers: PreparedHeaders) {
@@ -90,7 +71,10 @@ internal import CNghttp2
 
   /// Nothing more leaves; returns how many bytes that concerns.
   func dropUnsent() -> Int {
-    defer { (out, outOffset, trailersSubmitted) = ([], 0, true) }
+    defer {
+      out.removeAll()
+      trailersSubmitted = true
+    }
     return unsentBytes
   }
 
@@ -107,10 +91,7 @@ internal import CNghttp2
   ) -> Int {
     let bytes = min(count, unsentBytes)
     if bytes > 0 {
-      unsafe out.withUnsafeBufferPointer { source in
-        unsafe buffer.update(from: source.baseAddress! + outOffset, count: bytes)
-      }
-      outOffset += bytes
+      unsafe out.take(into: buffer, count: bytes)
       takenBytes += bytes
     }
     guard unsentBytes == 0 else { return bytes }

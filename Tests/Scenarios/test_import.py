@@ -196,6 +196,28 @@ def test_many_batches_on_one_stream_are_answered_one_after_the_other(keeper: Cli
     assert [answer.imported for answer in keeper.import_accounts(batches)] == sizes
 
 
+def test_a_client_that_never_waits_for_its_answers_cannot_have_the_server_keep_all_that_it_sent(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    """Each message fits the stream's window, so that the next is always there before the last is carried out."""
+    server = serve()
+    keeper = connect(server, key="admin")
+    batch = [admin_pb2.ImportedAccount(email=fresh_email(), custom_claims_json=json.dumps({"x": "y" * 200}))
+             for _ in range(20)]
+    # Made once: a client that is slower than the server waits for it.
+    options = admin_pb2.ImportAccountsRequest(options=admin_pb2.ImportOptions(dry_run=True)).SerializeToString()
+    message = admin_pb2.ImportAccountsRequest(accounts=batch).SerializeToString()
+    send = keeper.channel.stream_stream("/latchkey.v1.AdminService/ImportAccounts",
+                                        response_deserializer=admin_pb2.ImportAccountsResponse.FromString)
+
+    def imported(messages: int) -> int:
+        return sum(answer.imported for answer in send(iter([options] + [message] * messages), timeout=120))
+
+    assert imported(100) == 2_000
+    before = memory_kib(server, "VmRSS")
+    assert imported(2_000) == 40_000
+    assert memory_kib(server, "VmRSS") - before < 4 * 1_024, "of 10 MiB"
+
+
 def other_kinds() -> list[Any]:
     secret = b"an old secret"
     key, salt = b"a key of theirs", b"salt"
