@@ -39,6 +39,11 @@ package enum ForeignDigest: String, Sendable, CaseIterable {
   }
 }
 
+/// Of derivations whose parameters their callers have bounded: what is left to fail is the memory.
+private func checkMemory(_ failure: UInt) throws(CryptoError) {
+  guard failure == 0 else { throw .outOfMemory }
+}
+
 /// RFC 7914. `n` is a power of two above 1. Takes 128 × `n` × `blockSize` bytes, which the caller has bounded.
 package func scrypt(
   _ password: [UInt8], salt: [UInt8], n: Int, blockSize: Int, parallelization: Int, byteCount: Int
@@ -46,7 +51,7 @@ package func scrypt(
   var out = [UInt8](repeating: 0, count: byteCount)
   // OpenSSL counts some kilobytes beside the blocks.
   let memoryMax = 128 * blockSize * (n + parallelization + 2) + 65_536
-  try check(
+  try checkMemory(
     unsafe lk_scrypt(
       password, password.count, salt, salt.count, UInt64(n), UInt64(blockSize), UInt64(parallelization),
       UInt64(memoryMax), &out, byteCount))
@@ -58,7 +63,7 @@ package func pbkdf2(
   _ digest: ForeignDigest, _ password: [UInt8], salt: [UInt8], iterations: Int, byteCount: Int
 ) throws(CryptoError) -> [UInt8] {
   var out = [UInt8](repeating: 0, count: byteCount)
-  try check(
+  try checkMemory(
     unsafe lk_pbkdf2(
       digest.implementation, password, password.count, salt, salt.count, Int32(clamping: iterations), &out, byteCount))
   return out
@@ -71,7 +76,7 @@ package func aes256CTR(key: [UInt8], _ plain: Secret) throws(CryptoError) -> [UI
   let failure = unsafe plain.withPointer { bytes, count in
     unsafe lk_aes_256_ctr(Foreign.aes256CTR, key, bytes, count, &out)
   }
-  try check(failure)
+  try checkMemory(failure)
   return out
 }
 

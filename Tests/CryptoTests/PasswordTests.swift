@@ -121,4 +121,11 @@ struct PasswordTests {
       for await allRight in group { #expect(allRight) }
     }
   }
+
+  @Test func `A scrypt that there is no memory for says so`() {
+    // A pebibyte: more than a process can address.
+    #expect(throws: CryptoError.outOfMemory) {
+      try scrypt(password, salt: [1], n: 1 << 40, blockSize: 8, parallelization: 1, byteCount: 32)
+    }
+  }
 }
