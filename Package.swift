@@ -22,7 +22,7 @@ let unchecked = ["-enforce-exclusivity=unchecked"]
 /// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for
 /// it. Names of private functions begin there with their object's, without its folder, which differs between clones.
 let profile = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
-let isCounting = Context.environment["LATCHKEY_PROFILE"] != nil
+let isCounting = Context.environment["LATCHKEY_COUNT_BRANCHES"] != nil
 let profiling =
   isCounting || FileManager.default.fileExists(atPath: profile)
   ? [

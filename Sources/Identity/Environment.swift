@@ -64,7 +64,7 @@ extension Environment {
     return try await load(query)
   }
 
-  /// Out of line, as is what is below: inlined, it would have its room in the memory of each call's task.
+  /// Out of line: inlined, it would have its room in the memory of each call's task.
   @inline(never) private func now(_ query: Query) throws -> Facts? {
     do {
       return try store.now(query)

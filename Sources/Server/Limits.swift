@@ -63,7 +63,7 @@ package struct Limits: Sendable {
   package var heldRequestBytesMax = 1 << 20
   /// Of all connections of one reactor.
   package var heldRequestBytesPerReactorMax = 128 << 20
-  /// Streaming calls (health watch, reflection) open on one connection.
+  /// Streaming calls (watches, reflection, import, export) open on one connection.
   package var streamingCallsPerConnectionMax = 16
   /// How often a call that follows the store looks without being told of news.
   package var followMillis: Int64 = 5_000

@@ -3,7 +3,7 @@ internal import Synchronization
 /// What is known of the certificate that is served, for the log and the metrics.
 package struct CertificateStatus: Hashable, Sendable {
   package var certificate: LeafCertificate
-  /// Since when it is served, as Unix time.
+  /// When its files were last taken over, as Unix time.
   package var loadedMillis: Int64
   /// The one of the start is the first.
   package var loads = 1

@@ -13,7 +13,8 @@ extension Settings {
       policy.reclaim = try group.choice(
         "reclaim", Policy.Reclaim.authoritative, "which assertions take over an account that nobody proved")
       policy.conflictRevealsMethods = try group.choice(
-        "conflict_reveals_methods", Policy.ConflictReveals.verified, "from which tier on a conflict names the ways in")
+        "conflict_reveals_methods", Policy.ConflictReveals.verified,
+        "from which tier on a conflict names the ways in to callers without fetch_by_email")
       policy.signUp = try group.choice(
         "sign_up", Policy.SignUp.immediate, "whether an account of a password is made before its address is proved")
       policy.emailEnumerationProtection = try group.flag(

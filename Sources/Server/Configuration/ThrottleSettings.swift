@@ -47,7 +47,7 @@ extension Settings {
     ("code_failures_per_caller_max", .codeFailuresPerCaller, "the same through one caller"),
     (
       "sign_ups_per_network_max", .signUpsPerNetwork,
-      "Create calls and anonymous accounts from one client address in an hour"
+      "anonymous accounts, Create without a code, Link of a password at a taken address: one client address, an hour"
     ),
     ("sign_ups_per_caller_max", .signUpsPerCaller, "the same through one caller"),
     (

@@ -74,9 +74,9 @@ enum Catalogue {
 
   static let all = [
     calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
-    certificateEnd, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures, changes, pendingRows,
-    storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries, deliveriesWaiting,
-    deliveriesBuried, deliveryOldest, logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors,
-    descriptorsMax, startTime,
+    certificateEnd, certificateLoaded, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures,
+    changes, pendingRows, storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries,
+    deliveriesWaiting, deliveriesBuried, deliveryOldest, logLinesDropped, build, seriesRefused, residentBytes,
+    cpuSeconds, descriptors, descriptorsMax, startTime,
   ]
 }

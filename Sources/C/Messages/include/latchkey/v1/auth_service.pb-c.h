@@ -45,7 +45,8 @@ struct  Latchkey__V1__SignInRequest
    */
   char *pending_token;
   /*
-   * By default an unknown federated, phone or e-mail identity creates an account; set, it is ACCOUNT_NOT_FOUND.
+   * By default whoever has no account gets one, guests and those of unknown custom tokens included; set, it is
+   * ACCOUNT_NOT_FOUND.
    */
   protobuf_c_boolean existing_only;
   /*
@@ -228,7 +229,8 @@ struct  Latchkey__V1__FetchProvidersRequest
      */
     char *email;
     /*
-     * answered within `conflict_reveals_methods`, whatever the enumeration setting is
+     * Answered within `conflict_reveals_methods`, to callers with `fetch_by_email` always, whatever the enumeration
+     * setting is.
      */
     char *pending_token;
   };

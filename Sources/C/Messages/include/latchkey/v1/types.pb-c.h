@@ -261,8 +261,9 @@ struct  Latchkey__V1__AccountExists
   char *email;
   /*
    * What has been linked to that account, and the ways in that it can use now ("password", "emailLink", "google.com",
-   * …). Both are empty where too little was proved for the caller to be told (`conflict_reveals_methods`): then
-   * FetchProviders(pending_token) has them mailed to the address.
+   * …). Both are empty where too little was proved for a caller without `fetch_by_email` to be told
+   * (`conflict_reveals_methods`): then, where mail is sent, FetchProviders(pending_token) has them mailed to the
+   * address.
    */
   size_t n_provider_ids;
   char **provider_ids;
