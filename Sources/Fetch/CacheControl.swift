@@ -3,7 +3,8 @@ enum CacheControl {
   /// nil where the field does not say; 0 for `no-store` and `no-cache`, which forbid any use without asking again.
   static func maxAgeSeconds(_ field: String) -> Int? {
     var seconds: Int?
-    for part in field.utf8.split(separator: UInt8(ascii: ",")) {
+    // Directives and their arguments are ASCII; texts of marks take the square of their length to compare.
+    for part in field.utf8.split(separator: UInt8(ascii: ",")) where part.allSatisfy({ $0 < 0x80 }) {
       let directive = String(Substring(part)).lowercased().filter { $0 != " " && $0 != "\t" }
       if directive == "no-store" || directive == "no-cache" { return 0 }
       guard directive.hasPrefix("max-age=") else { continue }

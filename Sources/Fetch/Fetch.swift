@@ -76,7 +76,7 @@ package enum FetchError: Error, Hashable, Sendable {
   case refusedAddress
   /// The server answered with a redirect. Following one would leave the configured host.
   case redirected
-  /// The head or the body, decoded where it came compressed, is larger than allowed.
+  /// The head or the body, decoded where it came compressed, is larger than allowed, or was compressed more than once.
   case tooLarge
   case timedOut
   /// The server's certificate does not lead to a trusted authority, names another host, or is over; the text is for the

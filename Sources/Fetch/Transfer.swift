@@ -15,11 +15,15 @@ import Glibc
   private let words: UnsafeMutablePointer<CChar>
   private var body: [UInt8] = []
   private var headBytes = 0
+  /// What the answer says it was compressed by, on whatever way.
+  private var codings = 0
   /// Of a mail, what libcurl has taken.
   private var sentBytes = 0
   private var overflowed = false
   private var addressRefused = false
   private static let whyBytesMax = 200
+  private static let codingsMax = 1
+  private static let cacheControlFieldsMax = 16
 
   /// nil: libcurl refused an option, as it does where it is built without what the option needs.
   init?(_ exchange: Exchange, _ settings: FetchSettings) {
@@ -59,7 +63,8 @@ import Glibc
       // A proxy from the environment would hide the true address from the open-socket callback.
       (CURLOPT_PROXY, ""),
       (CURLOPT_USERAGENT, settings.userAgent),
-      // Empty: every encoding that libcurl knows. `append` counts what comes out, so that no small answer grows large.
+      // Empty: every encoding that libcurl knows, once. `append` counts what comes out, so that no small answer grows
+      // large.
       (CURLOPT_ACCEPT_ENCODING, ""),
       // The system's folder of authorities would be trusted beside the file. And authorities that come from a file
       // alone are parsed once a day, not for each connection.
@@ -122,7 +127,9 @@ import Glibc
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     return unsafe latchkey_curl_set_callbacks(
       easy, context,
-      { _, size, count, context in unsafe Transfer.at(context).countHead(size * count) },
+      { line, size, count, context in
+        unsafe Transfer.at(context).count(head: UnsafeRawBufferPointer(start: line, count: size * count))
+      },
       { bytes, size, count, context in
         unsafe Transfer.at(context).append(UnsafeRawBufferPointer(start: bytes, count: size * count))
       },
@@ -135,10 +142,21 @@ import Glibc
   }
 
   /// Any count but the one received ends the transfer.
-  private func countHead(_ count: Int) -> Int {
-    headBytes += count
-    overflowed = overflowed || headBytes > limits.answerHeadBytesMax
-    return overflowed ? 0 : count
+  @unsafe private func count(head line: UnsafeRawBufferPointer) -> Int {
+    headBytes += line.count
+    unsafe codings += Transfer.codings(of: line)
+    // libcurl undoes one within the other in a single step: 16 KiB can become gigabytes of which nothing comes out.
+    overflowed = overflowed || headBytes > limits.answerHeadBytesMax || codings > Transfer.codingsMax
+    return overflowed ? 0 : line.count
+  }
+
+  /// How many that compress a line of the head names (RFC 9110 8.4, RFC 9112 6.1).
+  @unsafe static func codings(of line: UnsafeRawBufferPointer) -> Int {
+    let names = ["content-encoding:", "transfer-encoding:"]
+    guard let name = names.first(where: { unsafe line.prefix($0.utf8.count).map { $0 | 0x20 } == Array($0.utf8) })
+    else { return 0 }
+    let list = unsafe String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self).lowercased()
+    return list.split { ", \t\r\n".contains($0) }.count { $0 != "chunked" && $0 != "identity" }
   }
 
   @unsafe private func append(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -191,13 +209,15 @@ import Glibc
         maxAgeSeconds: CacheControl.maxAgeSeconds(cacheControl()), bytes: body))
   }
 
-  /// Several fields of the name mean the same as one with their values joined (RFC 9110, 5.3).
+  /// Several fields of the name mean the same as one with their values joined (RFC 9110, 5.3). libcurl looks for each
+  /// from the first on: of very many, none is believed.
   private func cacheControl() -> String {
     var values: [String] = []
     var header: UnsafeMutablePointer<curl_header>?
     while unsafe curl_easy_header(easy, "cache-control", values.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
       let value = unsafe header?.pointee.value
     {
+      guard values.count < Transfer.cacheControlFieldsMax else { return "no-store" }
       unsafe values.append(String(cString: value))
     }
     return values.joined(separator: ",")

@@ -121,6 +121,8 @@ internal import CNghttp2
 
   /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
   func met(_ head: FrameHeads.Head, start: Int) {
+    // Nobody looks at what comes behind a fault, and where a socket is full it may come for a while.
+    guard fault == nil else { return }
     switch UInt32(head.kind) {
     case NGHTTP2_HEADERS.rawValue:
       continuations = 0

@@ -14,8 +14,7 @@ enum Person {
     guard let text = claim?.string, text.utf8.count <= textBytesMax else { return "" }
     // Most texts are ASCII, where controls are told without the tables of Unicode.
     if text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
-    let isShown = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    return isShown && StreamSafeText.holds(text) ? text : ""
+    return text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control } ? text : ""
   }
 
   /// Web addresses only: a page that shows the photo must not be made to run it.

@@ -297,7 +297,8 @@ final class Connection {
       case .wantWrite:
         socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
         watchUntaken(session)
-        return watch(read: !isMuted, write: true)
+        // Nothing is read of what is broken: that it is there would wake the reactor at once, again and again.
+        return watch(read: !isMuted && !isBroken && session.endedOver == nil, write: true)
       case .wantRead:
         writeWantsRead = true
         return watch(read: true, write: false)

@@ -19,7 +19,7 @@ extension Connection {
   /// The handler has become a task: only now does its deadline need a timer.
   func awaitTask(_ call: ServerCall) {
     guard call.deadlineMillis < .max else { return }
-    worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: call.deadlineMillis - worker.nowMillis)
+    scheduleDeadline(call)
   }
 
   func deadlineFired(streamID: Int32) {
@@ -33,6 +33,7 @@ extension Connection {
     }
     switch call.stage {
     case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
+    case .running where now < call.deadlineMillis: awaitTask(call)
     case .receiving where call.isStreaming, .running, .ready:
       guard now >= call.deadlineMillis else { return }
       // A commit that was taken up goes through, and its answer is sent.

@@ -66,7 +66,12 @@ private final class Watcher: StreamHandler {
 
   func received(_ message: Message, arena: Arena) throws -> StreamStep {
     let span = message.bytes.span.extracting(message.start..<message.end)
-    service = try HealthCheckRequest.decode(span, arena: arena).service
+    let service = try HealthCheckRequest.decode(span, arena: arena).service
+    // One that is unknown stays it: its name, which may be as long as a message, is not kept for the hours of a watch.
+    guard health.status(of: service) != .serviceUnknown else {
+      return StreamStep([HealthCheckResponse(status: .serviceUnknown).encode(arena: arena)])
+    }
+    self.service = service
     return woken(arena: arena)
   }
 

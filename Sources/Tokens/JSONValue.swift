@@ -1,3 +1,5 @@
+internal import Encodings
+
 /// A JSON document (RFC 8259) as a value. Members keep their order; no name occurs twice.
 package enum JSONValue: Equatable, Sendable {
   case null
@@ -22,8 +24,10 @@ package enum JSONValue: Equatable, Sendable {
     return value == .null ? nil : value
   }
 
+  /// Nil as well for a text that takes the square of its length to compare: what a provider or a stranger says is
+  /// compared with names before anything is proved of it.
   package var string: String? {
-    guard case .string(let value) = self else { return nil }
+    guard case .string(let value) = self, StreamSafeText.holds(value) else { return nil }
     return value
   }
 

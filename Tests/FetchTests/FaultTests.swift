@@ -18,6 +18,8 @@ private struct Fault: Sendable, CustomTestStringConvertible {
 private let faults = [
   Fault("/hang", .timedOut), Fault("/slow", .timedOut), Fault("/huge", .tooLarge), Fault("/endless", .tooLarge),
   Fault("/bomb", .tooLarge), Fault(broken: "/false-gzip"),
+  Fault("/bomb-in-bomb/gzip,gzip", .tooLarge), Fault("/bomb-in-bomb/GZIP,identity,gzip", .tooLarge),
+  Fault("/bomb-in-two-fields", .tooLarge), Fault("/bomb-on-the-way", .tooLarge),
   Fault("/endless-head", .tooLarge), Fault("/endless-line", .tooLarge), Fault("/endless-hints", .tooLarge),
   Fault("/redirect", .redirected), Fault("/redirect-private", .redirected), Fault(broken: "/reset"),
   Fault(broken: "/cut"), Fault(broken: "/silence"), Fault(broken: "/garbage"),

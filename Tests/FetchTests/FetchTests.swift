@@ -12,6 +12,11 @@ struct AnswerTests {
     #expect(body.bytes == Array(#"{"keys":[]}"#.utf8))
   }
 
+  @Test(arguments: [(16, 5), (17, 0), (1_000, 0)])
+  func `of more fields about its life than an answer needs, none is believed`(count: Int, seconds: Int) async throws {
+    #expect(try await get("/cache-controls/\(count)").maxAgeSeconds == seconds)
+  }
+
   @Test func `a 404 is an answer that says so`() async throws {
     let body = try await get("/missing")
     #expect(body.status == 404)

@@ -106,11 +106,22 @@ import Glibc
             self.answer(200, zlib.compress(b"x" * int(size)), Content_Encoding="deflate")
         def page_bomb(self):
             self.answer(200, gzip.compress(b"x" * 50_000_000, 1), Content_Encoding="gzip")
+        def page_bomb_in_bomb(self, codings):
+            # Empty blocks, of which nothing comes out: no limit of what does would end it.
+            inner = gzip.compress(b"")[:10] + b"\\0\\0\\0\\xff\\xff" * 2_000_000
+            self.answer(200, gzip.compress(inner, 1), Content_Encoding=codings)
+        def page_bomb_in_two_fields(self):
+            self.answer(200, b"x", Content_Encoding="gzip", Content_encoding="gzip")
+        def page_bomb_on_the_way(self):
+            self.answer(200, b"x", Content_Encoding="gzip", Transfer_Encoding="gzip")
         def page_false_gzip(self):
             self.answer(200, b"no gzip", Content_Encoding="gzip")
         def page_head(self, size):
             head = b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\nX: %s\\r\\n\\r\\n"
             self.wfile.write(head % (b"x" * (int(size) - len(head) + 2)))
+        def page_cache_controls(self, count):
+            lines = [b"Cache-Control: max-age=5"] * int(count)
+            self.wfile.write(b"\\r\\n".join([b"HTTP/1.1 200 OK", b"Content-Length: 0"] + lines + [b"", b""]))
         def page_busy(self, name):
             with lock:
                 busy[name] += 1

@@ -110,3 +110,14 @@ private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   for id in [1, 3] as [Int32] { #expect(farewell(sendLate(peer, id, bytes: 65_535)) == nil) }
   #expect(farewell(peer.ask(.data(3, [1]))) == ErrorCode.streamClosed.rawValue)
 }
+
+@Test func `what comes behind a fault is not kept, however much of it comes before the connection has ended`() throws {
+  let peer = Peer()
+  _ = peer.open(1, end: true)
+  try answered(peer, 1)
+  peer.send(.data(1, [1]))
+  #expect(peer.sink.fault != nil)
+  for _ in 0..<1_000 { peer.send(.data(1, [1])) }
+  #expect(peer.sink.takeDoubtful().isEmpty)
+  #expect(farewell(peer.drain()) == ErrorCode.streamClosed.rawValue)
+}

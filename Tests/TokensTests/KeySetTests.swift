@@ -53,6 +53,16 @@ struct KeySetTests {
     #expect(set.key(keyID: nil, algorithm: .es256) != nil && set.key(keyID: "r", algorithm: .ps256) != nil)
   }
 
+  @Test(arguments: ["kid", "use", "alg", "kty"])
+  func `A text that takes the square of its length to compare is none, wherever it stands`(member: String) throws {
+    let hostile = "a" + [String](repeating: "\u{301}\u{323}", count: 20_000).joined()
+    let jwk = #"{"crv":"P-256",\#(member == "kty" ? "" : #""kty":"EC","#)"\#(member)":"\#(hostile)","x":"AA","y":"AA"}"#
+    let took = ContinuousClock().measure { _ = try? JWKSet.parse(Array(#"{"keys":[\#(jwk)]}"#.utf8)) }
+    // To compare it once takes three quarters of a second, and more in a debug build.
+    #expect(took < .milliseconds(500))
+    #expect(JSONValue.string(hostile).string == nil && JSONValue.string("\u{e9}e\u{301}").string != nil)
+  }
+
   @Test func `A set without usable keys is empty and verifies nothing`() throws {
     #expect(try keySet().isEmpty)
     #expect(try keySet(#"{"kty":"oct","k":"AA"}"#).isEmpty)

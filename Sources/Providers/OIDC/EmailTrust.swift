@@ -79,6 +79,6 @@ struct EmailEvidence: Hashable, Sendable {
     tenant = document["tid"]?.string
     // Entra writes this one as a boolean, a number or a text, depending on the kind of token; nothing else is true.
     let ownership = document["xms_edov"]
-    domainOwnerIsVerified = [.bool(true), .int(1), .string("1"), .string("true")].contains(ownership)
+    domainOwnerIsVerified = ownership?.bool == true || ownership?.int == 1 || ["1", "true"].contains(ownership?.string)
   }
 }

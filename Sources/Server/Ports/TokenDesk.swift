@@ -96,7 +96,7 @@ final class TokenDesk: Identity.Tokens {
   /// The issuer that the token names chooses who may have signed it, and nothing else of it is believed before.
   private func customTokenClaims(_ token: String, now: Int64) throws(TokenError) -> CustomTokenClaims {
     let jws = try JWS(token)
-    if let named = try jws.claims()["iss"]?.string, StreamSafeText.holds(named), let signer = signers[named] {
+    if let named = try jws.claims()["iss"]?.string, let signer = signers[named] {
       return try signer.verify(jws, audience: issuer, now: now)
     }
     _ = try keys.verify(token, .customToken, at: now)
