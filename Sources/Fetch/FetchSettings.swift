@@ -20,6 +20,11 @@ package struct FetchLimits: Sendable {
   /// libcurl bounds a line of the head, not the head.
   package var answerHeadBytesMax = 32 * 1024
   package var answerBodyBytesMax = 256 * 1024
+  /// What it may be compressed by. libcurl undoes one within the other in a single step: 16 KiB can become gigabytes of
+  /// which nothing comes out.
+  package var answerCodingsMax = 1
+  /// libcurl looks for each from the first on: of more, none is believed.
+  package var cacheControlFieldsMax = 16
 
   // One provider.
   /// Fetches under way, whichever reactor they are on.

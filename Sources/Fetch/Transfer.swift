@@ -22,8 +22,6 @@ import Glibc
   private var overflowed = false
   private var addressRefused = false
   private static let whyBytesMax = 200
-  private static let codingsMax = 1
-  private static let cacheControlFieldsMax = 16
 
   /// nil: libcurl refused an option, as it does where it is built without what the option needs.
   init?(_ exchange: Exchange, _ settings: FetchSettings) {
@@ -145,18 +143,20 @@ import Glibc
   @unsafe private func count(head line: UnsafeRawBufferPointer) -> Int {
     headBytes += line.count
     unsafe codings += Transfer.codings(of: line)
-    // libcurl undoes one within the other in a single step: 16 KiB can become gigabytes of which nothing comes out.
-    overflowed = overflowed || headBytes > limits.answerHeadBytesMax || codings > Transfer.codingsMax
+    overflowed = overflowed || headBytes > limits.answerHeadBytesMax || codings > limits.answerCodingsMax
     return overflowed ? 0 : line.count
   }
 
   /// How many that compress a line of the head names (RFC 9110 8.4, RFC 9112 6.1).
-  @unsafe static func codings(of line: UnsafeRawBufferPointer) -> Int {
+  @unsafe private static func codings(of line: UnsafeRawBufferPointer) -> Int {
+    // Letters as small ones; signs that have the bit already stay what they are.
+    func says(_ bytes: some Sequence<UInt8>, _ name: String) -> Bool {
+      bytes.lazy.map { $0 | 0x20 }.elementsEqual(name.utf8)
+    }
     let names = ["content-encoding:", "transfer-encoding:"]
-    guard let name = names.first(where: { unsafe line.prefix($0.utf8.count).map { $0 | 0x20 } == Array($0.utf8) })
-    else { return 0 }
-    let list = unsafe String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self).lowercased()
-    return list.split { ", \t\r\n".contains($0) }.count { $0 != "chunked" && $0 != "identity" }
+    guard let name = names.first(where: { unsafe says(line.prefix($0.utf8.count), $0) }) else { return 0 }
+    let list = unsafe line.dropFirst(name.utf8.count).split { $0 <= 0x20 || $0 == UInt8(ascii: ",") }
+    return unsafe list.count { unsafe !says($0, "chunked") && !says($0, "identity") }
   }
 
   @unsafe private func append(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -209,15 +209,14 @@ import Glibc
         maxAgeSeconds: CacheControl.maxAgeSeconds(cacheControl()), bytes: body))
   }
 
-  /// Several fields of the name mean the same as one with their values joined (RFC 9110, 5.3). libcurl looks for each
-  /// from the first on: of very many, none is believed.
+  /// Several fields of the name mean the same as one with their values joined (RFC 9110, 5.3).
   private func cacheControl() -> String {
     var values: [String] = []
     var header: UnsafeMutablePointer<curl_header>?
     while unsafe curl_easy_header(easy, "cache-control", values.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
       let value = unsafe header?.pointee.value
     {
-      guard values.count < Transfer.cacheControlFieldsMax else { return "no-store" }
+      guard values.count < limits.cacheControlFieldsMax else { return "no-store" }
       unsafe values.append(String(cString: value))
     }
     return values.joined(separator: ",")

@@ -20,8 +20,8 @@ from frame_attacks import opened
 from key_updates import closed_after, connect, key_updates
 from metered import Metered
 from processor_time import processor_seconds
-from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, PING, Connection, frame, message, request, reset,
-                 settings)
+from raw import (DATA, END_HEADERS, END_STREAM, INITIAL_WINDOW_SIZE, PING, Connection, frame, message, request, reset,
+                 settings, window_update)
 from renegotiation import Asker
 from server import Server
 from test_abuse import MEBIBYTE, memory
@@ -222,3 +222,42 @@ def test_key_updates_are_taken_up_to_their_limit_and_one_more_ends_the_connectio
     plain.sendall(key_updates(ssl_, count))
     assert closed_after(plain, 0.5) == ends
     plain.close()
+
+
+def untaken(server: Server, connection: Connection) -> int:
+    """Bytes that the kernel holds of the server's for that connection."""
+    port = connection.socket.getsockname()[1]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if (int(local[-4:], 16), int(remote[-4:], 16)) == (server.port, port):
+            return int(queues.split(":")[0], 16)
+    raise AssertionError("the connection is gone")
+
+
+def fill(server: Server, connection: Connection) -> None:
+    """Asks until the socket takes no more, and little waits behind it: the server still listens."""
+    connection.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
+    stream, held = connection.stream(), [0]
+    connection.write(connection.headers(stream, request(attacks.REFLECT)))
+    while len(held) < 4 or len({*held[-3:]}) > 1:
+        connection.write(frame(DATA, 0, stream, attacks.LIST_SERVICES) * 100)
+        time.sleep(0.02)
+        held.append(untaken(server, connection))
+
+
+def test_what_comes_behind_a_fault_while_the_socket_is_full_is_not_kept(hostile: Server) -> None:
+    with Connection(hostile.port, receive_buffer_bytes=4096, patience_seconds=0.5) as connection:
+        ended = connection.stream()
+        connection.write(connection.headers(ended, request(), END_HEADERS | END_STREAM))
+        fill(hostile, connection)
+        before, used = memory(hostile), processor_seconds(hostile.process.pid)
+        begun, sent = time.monotonic(), 0
+        connection.write(frame(DATA, 0, ended, b"x"))
+        # Until the other side does not listen any more, which is at once.
+        with contextlib.suppress(OSError):
+            while time.monotonic() < begun + 2:
+                connection.socket.sendall(frame(DATA, 0, ended, b"x") * 1_000)
+                sent += 10_000
+        time.sleep(max(0, begun + 2 - time.monotonic()))
+        assert memory(hostile) - before < 8 * MEBIBYTE, f"for {sent} bytes"
+        assert processor_seconds(hostile.process.pid) - used < 1, "it neither reads nor turns for nothing"
