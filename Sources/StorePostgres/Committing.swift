@@ -1,6 +1,5 @@
 import Reactor
 package import Store
-import Synchronization
 
 // How a change is carried out: sent, begun again where the server gave it up for the sake of another, and settled where
 // its connection was lost.
@@ -62,7 +61,7 @@ extension PostgresStore {
 
   func attempt(_ change: Change, _ id: ChangeID, _ fate: Fate) async -> Attempt {
     await withCheckedContinuation { continuation in
-      let attempt = ChangeAttempt(change, id, clock, options.statementMillis, observer) {
+      let attempt = ChangeAttempt(change, id, options.statementMillis, observer) {
         continuation.resume(returning: $0)
       }
       put(
@@ -118,18 +117,16 @@ extension PostgresStore {
 private struct ChangeAttempt: Sendable {
   private let change: Change
   private let id: ChangeID
-  private let clock: WriteClock
   private let statementMillis: Int64
   private let observer: (any StoreObserver)?
   private let end: @Sendable (Attempt) -> Void
 
   init(
-    _ change: Change, _ id: ChangeID, _ clock: WriteClock, _ statementMillis: Int64, _ observer: (any StoreObserver)?,
+    _ change: Change, _ id: ChangeID, _ statementMillis: Int64, _ observer: (any StoreObserver)?,
     end: @escaping @Sendable (Attempt) -> Void
   ) {
     self.change = change
     self.id = id
-    self.clock = clock
     self.statementMillis = statementMillis
     self.observer = observer
     self.end = end
@@ -154,8 +151,7 @@ private struct ChangeAttempt: Sendable {
   }
 
   private func writing(_ throttles: ThrottleRows, begins: Bool, _ begun: ContinuousClock.Instant) -> Trip {
-    let script = Script(
-      change, id: id, throttles: throttles, nowMicros: clock.nowMicros(), statementMillis: statementMillis)
+    let script = Script(change, id: id, throttles: throttles, statementMillis: statementMillis)
     let steps = (begins ? [Step(.beginWriting)] : []) + script.steps + [Step(.commit)]
     return Trip(steps: steps, begins: begins, ends: true) { ending in
       switch ending {
@@ -199,21 +195,6 @@ private struct ChangeAttempt: Sendable {
     }
     if let count = last(1, of: script.pendingStep) { observer?.holds(pendingRows: count) }
     if let count = last(2, of: script.deliveryStep) { observer?.holds(waitingDeliveries: count) }
-  }
-}
-
-/// Microseconds since 1970, another with each call: the order in which this process sent its changes.
-final class WriteClock: Sendable {
-  private let last = Atomic<Int64>(0)
-
-  func nowMicros() -> Int64 {
-    var last = last.load(ordering: .relaxed)
-    while true {
-      let now = max(last + 1, wallMillis() * 1_000)
-      let (exchanged, original) = self.last.compareExchange(expected: last, desired: now, ordering: .relaxed)
-      if exchanged { return now }
-      last = original
-    }
   }
 }
 

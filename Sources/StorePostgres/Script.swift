@@ -20,18 +20,15 @@ final class Script {
   private var auditRows = 0
   let id: ChangeID
   private let throttles: ThrottleRows
-  private let writtenAtMicros: Int64
   /// Or will never need it, since all statements have as much.
   private var hasMoreTime: Bool
 
   /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
   /// - Parameter statementMillis: what a step may take that needs no more.
-  init(_ change: Change, id: ChangeID, throttles: ThrottleRows, nowMicros: Int64, statementMillis: Int64) {
+  init(_ change: Change, id: ChangeID, throttles: ThrottleRows, statementMillis: Int64) {
     self.id = id
     hasMoreTime = statementMillis >= Statement.moreMillis
     self.throttles = throttles
-    writtenAtMicros = nowMicros
-    // By the clock itself, as the sweep reads it: the other never goes back, where a clock was ahead.
     add(.noteChange) { $0.bind(id.bytes).bind(wallMillis()) }
     let changesPendings = change.writes.contains(where: \.changesPendings)
     lockAccounts(change, always: changesPendings)
@@ -109,7 +106,7 @@ final class Script {
 
   private func append(_ record: AuditRecord) {
     add(.appendAudit) {
-      $0.bind(record.id).bind(writtenAtMicros).bind(auditRows).bind(record.at).bind(record.accountID)
+      $0.bind(record.id).bind(auditRows).bind(record.at).bind(record.accountID)
         .bind(record.event).bind(record.caller.text).bind(record.detailsJSON)
     }
     auditRows += 1
@@ -202,10 +199,12 @@ extension Statement {
   /// Takes rows that are gone off a scope.
   static let letGo = Statement(
     "let_go", "UPDATE pending_counts SET held = held - $3 WHERE scope = $1 AND name = $2")
+  /// By the database's clock, when the locks of the change are had: of two changes of which one waited for the other,
+  /// whichever replicas they came from, the later has the later time.
   static let appendAudit = Statement(
     "append_audit",
     """
     INSERT INTO audit_unplaced (id, written_at, ordinal, at, account_id, event, caller, details)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2, $3, $4, $5, $6, $7)
     """)
 }

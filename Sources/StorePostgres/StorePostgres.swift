@@ -24,7 +24,6 @@ package final class PostgresStore: Store {
   private let house: House
   private let desks: ThreadSlot<Desk>
   private let closed = Atomic<Bool>(false)
-  let clock = WriteClock()
   /// The newest position that was seen.
   let lastEvent = Atomic<Int64>(0)
   /// The database refuses to give audit rows their positions, or to say them, and the observer knows.

@@ -85,9 +85,10 @@ extension Statement {
   static let sweepEvents = Statement(
     "sweep_events",
     """
-    WITH gone AS (
-      DELETE FROM audit WHERE at < $1 AND position < (SELECT last FROM audit_position WHERE id = 1)
-        AND position IN (SELECT position FROM audit ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED)
+    WITH oldest AS (SELECT position, at FROM audit ORDER BY position LIMIT $2), gone AS (
+      DELETE FROM audit WHERE position < (SELECT last FROM audit_position WHERE id = 1) AND position IN (
+        SELECT position FROM audit WHERE position IN (SELECT position FROM oldest WHERE at < $1)
+        FOR UPDATE SKIP LOCKED)
       RETURNING 1)
     SELECT count(*) FROM gone
     """)

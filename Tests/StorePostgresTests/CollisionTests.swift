@@ -132,6 +132,30 @@ import Testing
     await store.close()
   }
 
+  private static func event(_ id: String) -> Write {
+    .appendAudit(
+      AuditRecord(id: id, at: now, accountID: "ann", event: "LINKED", caller: CallerName("shop"), detailsJSON: "{}"))
+  }
+
+  /// Of either order in which two changes are sent, events are in the one in which they got the account.
+  @Test func `the event of a change that waited for another stands behind that one's`() async throws {
+    let place = try Place()
+    let store = try place.open { $0.placingMillis = 60_000 }
+    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    async let first = store.commit(.guardAccount(id: "ann", version: 1), Self.event("waited"))
+    try await place.wait(forLocks: 1)
+    #expect(try await store.commit(Self.event("did not wait")) == .committed)
+    try other.execute("COMMIT")
+    #expect(try await first == .committed)
+    var query = Query()
+    query.events = EventRange(after: 0, rowsMax: 10)
+    #expect(try await store.load(query).events.map(\.id) == ["did not wait", "waited"])
+    await store.close()
+  }
+
   @Test func `what the server gives up for the sake of another is begun again, and not for ever`() async throws {
     let place = try Place()
     let store = try place.open { $0.retriesMax = 3 }
