@@ -215,7 +215,9 @@ def test_a_client_that_never_waits_for_its_answers_cannot_have_the_server_keep_a
     assert imported(100) == 2_000
     before = memory_kib(server, "VmRSS")
     assert imported(2_000) == 40_000
-    assert memory_kib(server, "VmRSS") - before < 4 * 1_024, "of 10 MiB"
+    # The address sanitizer keeps what was freed for a while.
+    if os.environ.get("SANITIZER") != "address":
+        assert memory_kib(server, "VmRSS") - before < 4 * 1_024, "of 10 MiB"
 
 
 def other_kinds() -> list[Any]:
