@@ -18,14 +18,15 @@ from stand import Options, Stand
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--latchkeyd", type=Path, required=True)
-    parser.add_argument("--latchkey-load", type=Path, required=True)
+    parser.add_argument("--latchkeyd", type=Path)
+    parser.add_argument("--latchkey-load", type=Path)
     for name in ("--accounts", "--rounds", "--seconds", "--server-core", "--client-core"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--check", action="store_true", help="look at the arguments only, before anything is built")
     given = parser.parse_args()
     if given.save and (given.only or not given.growth):
         parser.error("--save writes the whole table: leave --only out, and give --growth")
@@ -57,6 +58,8 @@ def measure(stand: Stand, names: list[str]) -> tuple[list[Finding], bool]:
 def main() -> None:
     given = arguments()
     names = chosen(given.only, given.growth)
+    if given.check:
+        return
     stand = Stand(Options(given.home, given.latchkeyd, given.latchkey_load, given.accounts, given.rounds, given.seconds,
                           given.server_core, given.client_core))
     try:
