@@ -1,5 +1,4 @@
 // swift-tools-version: 6.2
-import Foundation
 import PackageDescription
 
 /// Every Swift target is compiled alike: language mode 6, strict memory safety (SE-0458), warnings as errors.
@@ -15,26 +14,9 @@ let swift: [SwiftSetting] = [
 
 let isFuzzed = Context.environment["LATCHKEY_FUZZ"] != nil
 
-/// Looks at each access of an object would be a sixth of a health check's instructions. Debug builds look, and with
-/// them every test; and so do the fuzz targets.
-let unchecked = ["-enforce-exclusivity=unchecked"]
-
-/// How often each branch is taken under load, for the optimizer; deploy/profile counts it. SwiftPM has no setting for
-/// it. Names of private functions begin there with their object's, without its folder, which differs between clones.
-let profile = "\(Context.packageDirectory)/deploy/latchkeyd.profdata"
-let isCounting = Context.environment["LATCHKEY_COUNT_BRANCHES"] != nil
-let profiling =
-  isCounting || FileManager.default.fileExists(atPath: profile)
-  ? [
-    "-Xfrontend", isCounting ? "-ir-profile-generate" : "-ir-profile-use=\(profile)",
-    "-Xllvm", "-static-func-full-module-prefix=false",
-  ] : []
-
-let road = isFuzzed ? swift : swift + [.unsafeFlags(unchecked + profiling, .when(configuration: .release))]
-
 /// A module of the service; dependencies only point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: road)
+  .target(name: name, dependencies: dependencies, swiftSettings: swift)
 }
 
 func tests(
@@ -84,31 +66,31 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving",
+        "Client", "API", "Reactor", "Tokens", "Import", "Encodings", "Moving",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
     .executableTarget(
       name: "latchkey-load",
       dependencies: [
-        "Client", "Reactor", "Crypto", "Encodings", "Messages",
+        "Client", "API", "Reactor", "Crypto", "Encodings",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
       swiftSettings: swift),
     module("Server", [
-      "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+      "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
       "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
       .product(name: "Logging", package: "swift-log"),
       .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
-    module("Client", ["Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CProtobufC", "Messages"]),
+    module("Client", ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("Moving", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
-    module("Services", ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"]),
+    module("Services", ["API", "GRPC", "Identity", "Admission", "Text", "Encodings", "Store", "Import"]),
     module("Import", ["Tokens", "Crypto", "Encodings"]),
-    module("Wire", ["Encodings", "CProtobufC", "Messages"]),
+    module("API", ["Encodings", "CProtobufC", "Messages"]),
     module("GRPC", ["Encodings"]),
-    module("HTTP2", ["CNghttp2"]),
+    module("HTTP2", ["CNghttp2", "CSessionMemory"]),
     module("TLS", ["COpenSSL"]),
     module("Delivery", ["Fetch", "Reactor", "Crypto", "Encodings", "Store"]),
     module("StoreSQLite", ["Store", "Reactor", "CSQLite", "CLinux"]),
@@ -131,22 +113,24 @@ let package = Package(
     system("Postgres", "libpq"),
     system("Curl", "libcurl"),
     system("Crypt", "libcrypt"),
+    system("Sodium", "libsodium"),
     system("Idn2", "libidn2"),
     system("Utf8proc", "libutf8proc"),
     .target(name: "CLinux", path: "Sources/C/Linux"),
-    .target(name: "CSodium", path: "Sources/C/Sodium", linkerSettings: [.linkedLibrary("sodium")]),
+    .target(name: "CSessionMemory", dependencies: ["CNghttp2"], path: "Sources/C/SessionMemory"),
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    .target(name: "TestSupport", dependencies: ["Wire", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
+    .target(name: "TestSupport", dependencies: ["API", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
     .target(
       name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
       swiftSettings: swift),
-    tests("Encodings"), tests("Wire", ["TestSupport"]), tests("GRPC", ["Encodings"]), tests("HTTP2"),
+    tests("Encodings"), tests("API", ["TestSupport"]), tests("GRPC", ["Encodings"]),
+    tests("HTTP2", ["CSessionMemory", "CNghttp2"]),
     tests("Reactor", ["TestSupport", "CLinux"]),
     tests("TLS", ["Certificates", "Reactor", "CLinux"]),
     tests("Client", [
-      "Certificates", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux", "CProtobufC", "Messages",
+      "Certificates", "API", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux",
     ]),
     tests("Identity", ["TestSupport", "Encodings", "Store"]),
     tests("Providers", ["Fetch", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
@@ -158,16 +142,16 @@ let package = Package(
     tests("StorePostgres", [
       "StoreConformance", "TestSupport", "Moving", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
     ]),
-    tests("Services", ["TestSupport", "Wire", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
+    tests("Services", ["TestSupport", "API", "GRPC", "Identity", "Admission", "Crypto", "Store"]),
     tests("Server", [
-      "TestSupport", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch",
+      "TestSupport", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch",
       "Admission", "Tokens", "Crypto", "Delivery", "Encodings", "Store", "Text",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Server", "Services", "Wire", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+        "Server", "Services", "API", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "Fetch", "Admission", "Tokens",
         "Crypto", "Text", "Encodings", "Store",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),

@@ -5,8 +5,15 @@ build_packages=(
   libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libpq-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev
   libssl-dev libutf8proc-dev pkg-config
 )
+# Debug builds check each access of an object for exclusive use, and with them all tests. In a release the checks would
+# be a sixth of the instructions of a health check.
+release_flags=(-Xswiftc -enforce-exclusivity=unchecked)
+# A profile names a private function by its object's file, without the folder, which differs between clones.
+profile_flags=(-Xswiftc -Xllvm -Xswiftc -static-func-full-module-prefix=false)
 # What the scripts themselves use: certificates, generated code and Python's virtual environments.
-tool_packages=(ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-venv)
+tool_packages=(
+  ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-protobuf python3-venv
+)
 # PostgreSQL alone, and as a pair that replaces a lost primary. Tests start servers of their own from these programs.
 database_packages=(etcd-server patroni postgresql)
 

@@ -11,7 +11,7 @@ package import Store
 /// One calling service as configuration has it.
 package struct CallerSettings: Sendable {
   package var name: String
-  /// URI or DNS name of its client certificate; empty: it has none.
+  /// Name of its client certificate with its type, `uri:…` or `dns:…`; empty: it has none.
   package var san: String
   /// SHA-256 of its API key `lk_…`; nil: it has none. The key itself is nowhere here.
   package var apiKeyDigest: Digest?
@@ -39,11 +39,20 @@ package struct CallerSettings: Sendable {
   }
 }
 
+/// What identified a caller, as the log names it.
+package enum CallerCredential: String, Sendable {
+  case none
+  case certificate
+  case apiKey = "api_key"
+  case both = "certificate_and_api_key"
+}
+
 /// A calling service, identified, with its rights worked out.
 package struct Caller: Sendable {
   package let name: CallerName
   /// False: neither certificate nor key.
   package let isIdentified: Bool
+  package fileprivate(set) var credential = CallerCredential.none
   package let rights: Rights
   package let mayFetchByEmail: Bool
   /// Never of a caller without a name.
@@ -64,6 +73,8 @@ package enum CallerRefusal: Error, Hashable, Sendable {
   case unknown
   /// The certificate and the key name two callers.
   case contradictory
+  /// Several `authorization` fields.
+  case ambiguous
 }
 
 /// All callers, as one immutable value.
@@ -87,21 +98,30 @@ package struct CallerTable: Sendable {
     self.unidentified = unidentified.map { CallerTable.caller($0, isIdentified: false, paths) }
   }
 
-  /// - Parameter certificateName: of a verified client certificate; nil: none was presented; empty: it names nobody.
-  /// - Parameter authorization: the value of that metadata field; empty: none.
+  /// - Parameter certificateName: of a verified client certificate, with its type as in `CallerSettings.san`; nil: none
+  ///   was presented; empty: it has no name.
+  /// - Parameter authorization: the value of that metadata field; empty: none. A user's token that a proxy forwards
+  ///   along with a caller's certificate is ignored.
   package func identify(certificateName: String?, authorization: [UInt8]) throws(CallerRefusal) -> Caller {
     let certified = try certificateName.map { name throws(CallerRefusal) in
       guard let caller = bySAN[name] else { throw .unknown }
       return caller
     }
-    guard !authorization.isEmpty else {
-      guard let caller = certified ?? unidentified else { throw .unidentified }
-      return caller
+    if authorization.isEmpty || (certified != nil && !CallerTable.resemblesKey(authorization)) {
+      if let certified { return CallerTable.identified(certified, by: .certificate) }
+      guard let unidentified else { throw .unidentified }
+      return unidentified
     }
     // An unknown key is never taken for no key: a caller must notice that its key was withdrawn.
     guard let key = CallerTable.bearer(authorization), let keyed = byKey[Digest(sha256(key))] else { throw .unknown }
     if let certified, certified.name != keyed.name { throw .contradictory }
-    return keyed
+    return CallerTable.identified(keyed, by: certified == nil ? .apiKey : .both)
+  }
+
+  private static func identified(_ caller: Caller, by credential: CallerCredential) -> Caller {
+    var caller = caller
+    caller.credential = credential
+    return caller
   }
 
   private static func caller(_ settings: CallerSettings, isIdentified: Bool, _ paths: [String]) -> Caller {
@@ -120,6 +140,18 @@ package struct CallerTable: Sendable {
       value[scheme.count] == UInt8(ascii: " ")
     else { return nil }
     let key = Array(value[(scheme.count + 1)...])
-    return key.starts(with: Array("lk_".utf8)) ? key : nil
+    return key.starts(with: keyPrefix) ? key : nil
   }
+
+  /// Whether a value was meant as an API key, however malformed: with another scheme, without one, or in capitals.
+  private static func resemblesKey(_ value: [UInt8]) -> Bool {
+    value.split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: ",") })
+      .contains { word in
+        // A letter and its capital differ in one bit, which `_` has not.
+        word.count >= keyPrefix.count
+          && zip(word, keyPrefix).allSatisfy { $0 == $1 || ($0 | 0x20 == $1 && $1 != UInt8(ascii: "_")) }
+      }
+  }
+
+  private static let keyPrefix = Array("lk_".utf8)
 }

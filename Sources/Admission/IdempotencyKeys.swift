@@ -10,8 +10,10 @@ package struct IdempotencyKeys: Sendable {
   package init(secret: [UInt8]) { self.secret = HMACKey(Secret(copying: secret)) }
 
   /// The key under which one caller's call of one method is recorded.
-  package func key(caller: CallerName, method: String, key: String) -> Digest {
-    digest([Array(caller.text.utf8), Array(method.utf8), Array(key.utf8)])
+  ///
+  /// - Parameter guest: The names of the user's browser and device, for a call that presents no credential.
+  package func key(caller: CallerName, method: String, key: String, guest: [String] = []) -> Digest {
+    digest(([caller.text, method, key] + guest).map { Array($0.utf8) })
   }
 
   /// What tells a repeat from another request under the same key.

@@ -1,7 +1,7 @@
 internal import GRPC
-internal import Wire
+internal import API
 
-// Wire has a message of this name; here it means the protocol's own.
+// API has a message of this name; here it means the protocol's own.
 typealias Status = GRPC.Status
 
 /// The codes of gRPC (doc/statuscodes.md).
@@ -53,7 +53,7 @@ extension CallStatus {
   init(_ status: Status, wasNotProcessed: Bool, arena: Arena) {
     self.init(StatusCode(rawValue: status.code.rawValue) ?? .unknown, status.message, wasNotProcessed: wasNotProcessed)
     retryAfterMillis = status.pushbackMillis
-    guard !status.details.isEmpty, let rich = try? Wire.Status.decode(status.details.span, arena: arena) else { return }
+    guard !status.details.isEmpty, let rich = try? API.Status.decode(status.details.span, arena: arena) else { return }
     for detail in rich.details { add(detail, arena: arena) }
   }
 

@@ -1,23 +1,48 @@
 internal import GRPC
-package import Wire
+package import API
 
 extension Connection {
-  /// Begins a call with the values of Wire. The completion runs once, never before this returns.
-  package func begin<Answer: WireDecodable>(
-    _ head: CallHead, _ request: some WireEncodable, answering: Answer.Type = Answer.self,
+  /// Begins a call. The completion runs once, never before this returns.
+  package func begin<Answer: ProtobufDecodable>(
+    _ head: CallHead, _ request: some ProtobufEncodable, answering: Answer.Type = Answer.self,
     _ completion: @escaping (Result<Answer, CallStatus>) -> Void
   ) -> CallID? {
     begin(head, frame: request.encode(arena: arena)) { [self] result in completion(decoded(result)) }
   }
 
-  private func decoded<Answer: WireDecodable>(_ result: CallResult) -> Result<Answer, CallStatus> {
+  /// Begins a call whose answer is a stream. `onMessage` runs for each message. The completion runs once, after the end
+  /// of the stream, never before this returns.
+  package func begin<Response: ProtobufDecodable>(
+    _ head: CallHead, _ request: some ProtobufEncodable, onMessage: @escaping (Response) -> Void,
+    _ completion: @escaping (CallStatus) -> Void
+  ) -> CallID? {
+    var call: CallID?
+    var isUnreadable = false
+    let take = { [self] (message: Message) in
+      guard !isUnreadable else { return }
+      let span = message.bytes.span.extracting(message.start..<message.end)
+      if let response = try? Response.decode(span, arena: arena) { return onMessage(response) }
+      isUnreadable = true
+      if let call { cancel(call) }
+    }
+    call = begin(head, frame: request.encode(arena: arena), onMessage: take) { [self] result in
+      completion(isUnreadable ? .unreadable : status(of: result))
+    }
+    return call
+  }
+
+  private func decoded<Answer: ProtobufDecodable>(_ result: CallResult) -> Result<Answer, CallStatus> {
     guard let message = result.answer.message else { return .failure(status(of: result)) }
-    do throws(WireError) {
+    do throws(ProtobufError) {
       return .success(try Answer.decode(message.bytes.span.extracting(message.start..<message.end), arena: arena))
     } catch {
-      return .failure(CallStatus(.internal, "the answer is no message of its type"))
+      return .failure(.unreadable)
     }
   }
+}
+
+extension CallStatus {
+  fileprivate static let unreadable = CallStatus(.internal, "the answer is no message of its type")
 }
 
 /// Makes calls and waits for each: for programs that have nothing better to do.
@@ -30,12 +55,11 @@ public struct Caller: Sendable {
     self.options = options
   }
 
-  /// `path` is `/package.Service/Method`.
-  package func call<Answer: WireDecodable>(
-    _ path: String, _ request: some WireEncodable, answering: Answer.Type = Answer.self
-  ) throws(CallStatus) -> Answer {
-    var result = Result<Answer, CallStatus>.failure(CallStatus(.internal, "the loop ended before the call"))
-    try onConnection(path, options) { connection, _, head, end in
+  package func call<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ request: Request
+  ) throws(CallStatus) -> Response {
+    var result = Result<Response, CallStatus>.failure(CallStatus(.internal, "the loop ended before the call"))
+    try onConnection(rpc.path, options) { connection, _, head, end in
       _ = connection.begin(head, request) {
         result = $0
         end()
@@ -46,15 +70,15 @@ public struct Caller: Sendable {
 
   /// Calls that follow each other on one connection: `next` makes the first of nothing and each other one of the answer
   /// before it, until it makes none. Throws what it throws, and a `CallStatus` where a call fails.
-  package func calls<Request: WireEncodable, Answer: WireDecodable>(
-    _ path: String, answering: Answer.Type, _ next: @escaping (Answer?) throws -> Request?
+  package func calls<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ next: @escaping (Response?) throws -> Request?
   ) throws {
     var failure: (any Error)?
-    try onConnection(path, options) { connection, _, head, end in
-      func go(on answer: Answer?) {
+    try onConnection(rpc.path, options) { connection, _, head, end in
+      func go(on answer: Response?) {
         do {
           guard let request = try next(answer) else { return end() }
-          _ = connection.begin(head, request) { (result: Result<Answer, CallStatus>) in
+          _ = connection.begin(head, request) { (result: Result<Response, CallStatus>) in
             switch result {
             case .success(let answer): go(on: answer)
             case .failure(let status):
@@ -75,31 +99,24 @@ public struct Caller: Sendable {
   /// A call whose answer is a stream, with as much time as it takes.
   ///
   /// - Parameter each: runs for each message; false: that was enough.
-  package func stream<Answer: WireDecodable>(
-    _ path: String, _ request: some WireEncodable, answering: Answer.Type, _ each: @escaping (Answer) -> Bool
+  package func stream<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ request: Request, _ each: @escaping (Response) -> Bool
   ) throws(CallStatus) {
     var status = CallStatus(.internal, "the loop ended before the call")
-    var isUnreadable = false
     var isEnough = false
-    try onConnection(path, CallOptions(timeoutMillis: nil, metadata: options.metadata)) { connection, loop, head, end in
-      let frame = request.encode(arena: connection.arena)
-      let take = { (message: Message) in
+    let options = CallOptions(timeoutMillis: nil, metadata: options.metadata)
+    try onConnection(rpc.path, options) { connection, loop, head, end in
+      let take = { (response: Response) in
         // What came in one piece with the last that was wanted.
-        guard !isEnough, !isUnreadable else { return }
-        let span = message.bytes.span.extracting(message.start..<message.end)
-        if let answer = try? Answer.decode(span, arena: connection.arena) {
-          isEnough = !each(answer)
-        } else {
-          isUnreadable = true
-        }
-        if isEnough || isUnreadable { loop.later(end) }
+        guard !isEnough else { return }
+        isEnough = !each(response)
+        if isEnough { loop.later(end) }
       }
-      _ = connection.begin(head, frame: frame, onMessage: take) { result in
-        status = connection.status(of: result)
+      _ = connection.begin(head, request, onMessage: take) { ended in
+        status = ended
         end()
       }
     }
-    if isUnreadable { throw CallStatus(.internal, "an answer is no message of its type") }
     guard isEnough || status.isOK else { throw status }
   }
 

@@ -1,23 +1,18 @@
 // Client: a gRPC client of Latchkey on the modules that the server stands on.
 //
 // Owns: the connection (TLS, HTTP/2 and gRPC stacked from the client's end), the event loop that drives many of them,
-// what a call came to, and the stubs: a `ProtobufCService` for each service of proto/, so that the functions which
-// protoc-c generates send their calls here.
-// Does not own: frames (HTTP2), the rules of a call (GRPC), the messages (Wire and the generated code).
+// and what a call came to.
+// Does not own: frames (HTTP2), the rules of a call (GRPC), the messages and RPCs (API).
 //
-// A loop lives on one thread, and so do its connections and stubs; a process may have many loops, and an endpoint may
-// be shared by all of them. Every call has a completion that runs once on the loop's thread; there is no thread and no
+// A loop lives on one thread, and so do its connections; a process may have many loops, and an endpoint may be shared
+// by all of them. Every call has a completion that runs once on the loop's thread; there is no thread and no
 // task a call:
 //
 //   let endpoint = try Endpoint(EndpointSettings(host: "localhost", port: 8443, authorityFile: "authority.pem"))
 //   let loop = try EventLoop()
 //   let connection = Connection(to: endpoint, on: loop)
-//   let health = try Stub(.health, on: connection, CallOptions(timeoutMillis: 1_000))
-//   var request = Grpc__Health__V1__HealthCheckRequest()
-//   grpc__health__v1__health_check_request__init(&request)
-//   grpc__health__v1__health__check(health.service, &request, { answer, context in
-//     // `answer` is nil where the call failed, and gone when this returns; `health.status` says how the call ended.
-//   }, context)
+//   let head = try CallHead(path: HealthRPC.check.path, endpoint, CallOptions(timeoutMillis: 1_000))
+//   _ = connection.begin(head, HealthCheckRequest()) { (result: Result<HealthCheckResponse, CallStatus>) in … }
 //   loop.run()
 //
 // What is only for calls from elsewhere: `EventLoop.remote` takes work from other threads, and `Caller` makes one call
@@ -26,11 +21,11 @@
 // A connection that was told to go (GOAWAY), or broke, takes no more calls: `Connection.onUnusable` is where a new one
 // is made. Calls that the server cannot have begun say so (`CallStatus.wasNotProcessed`): they may be sent again.
 //
-// Read next: Connection.swift, Stub.swift, CallStatus.swift, Caller.swift.
+// Read next: Connection.swift, CallStatus.swift, Caller.swift.
 
 internal import GRPC
 
-/// What a stub's calls have in common.
+/// What several calls have in common.
 public struct CallOptions: Sendable {
   /// From the start of the call; the server is told. nil: the call may take for ever.
   public var timeoutMillis: Int64?

@@ -2,7 +2,7 @@ package import GRPC
 internal import HTTP2
 internal import Reactor
 internal import TLS
-internal import Wire
+internal import API
 
 /// One connection to a server: many calls at once, each with a completion. Calls may be begun before it is made; it is
 /// never made again, a new one takes its place.

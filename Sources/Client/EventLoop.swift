@@ -1,6 +1,6 @@
 internal import Reactor
 internal import TLS
-internal import Wire
+internal import API
 
 /// A thread's epoll loop: connections, timers and work from other threads. Not for sharing: it lives on the thread that
 /// runs it.

@@ -4,6 +4,7 @@
 // callers run it on workers. Next: Secret.swift, then SealingKeys, PasswordHasher, PrivateKey, PublicKey.
 
 internal import COpenSSL
+internal import CSodium
 
 package enum CryptoError: Error, Equatable, Sendable {
   /// The bytes are no key, or a key that the policy of this module does not admit.
@@ -27,6 +28,8 @@ package enum KeyDefect: String, Sendable {
   case modulusSize = "MODULUS_SIZE"
   case exponent = "EXPONENT"
   case notOnCurve = "NOT_ON_CURVE"
+  /// An RSA key that can be factored (CVE-2017-15361).
+  case roca = "ROCA"
 }
 
 package enum Random {
@@ -53,10 +56,6 @@ package enum HashFunction: Sendable {
 
   package func digest(_ bytes: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: byteCount)
-    if self == .sha256 {
-      unsafe lk_sha256(bytes, bytes.count, &out)
-      return out
-    }
     let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
     precondition(failure == 0, "no digest: OpenSSL error \(failure)")
     return out
@@ -77,20 +76,24 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
 
 /// HMAC with SHA-256 under one key, which is taken in once. Only ever read, so any thread may use it.
 @safe package final class HMACKey: Sendable {
-  private nonisolated(unsafe) let key = UnsafeMutablePointer<lk_hmac_key>.allocate(capacity: 1)
+  /// What libsodium makes of the key. Each code begins with a copy of it.
+  private nonisolated(unsafe) let keyed = UnsafeMutablePointer<crypto_auth_hmacsha256_state>.allocate(capacity: 1)
 
   package init(_ secret: Secret) {
-    unsafe secret.withPointer { unsafe lk_hmac_key_set(key, $0, $1) }
+    _ = unsafe secret.withPointer { unsafe crypto_auth_hmacsha256_init(keyed, $0, $1) }
   }
 
   deinit {
-    unsafe OPENSSL_cleanse(key, MemoryLayout<lk_hmac_key>.size)
-    unsafe key.deallocate()
+    unsafe sodium_memzero(keyed, MemoryLayout<crypto_auth_hmacsha256_state>.size)
+    unsafe keyed.deallocate()
   }
 
   package func code(of bytes: [UInt8]) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
-    unsafe lk_hmac_sha256(key, bytes, bytes.count, &out)
+    var state = unsafe keyed.pointee
+    unsafe crypto_auth_hmacsha256_update(&state, bytes, UInt64(bytes.count))
+    unsafe crypto_auth_hmacsha256_final(&state, &out)
+    unsafe sodium_memzero(&state, MemoryLayout<crypto_auth_hmacsha256_state>.size)
     return out
   }
 }

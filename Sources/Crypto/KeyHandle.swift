@@ -114,7 +114,7 @@ final class SignatureContext: Sendable {
   let algorithm: SignatureAlgorithm
   private nonisolated(unsafe) let template: OpaquePointer
 
-  private init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, _ use: Use) throws(CryptoError) {
+  init(_ key: borrowing KeyHandle, _ algorithm: SignatureAlgorithm, _ use: Use) throws(CryptoError) {
     let context = unsafe lk_signature_template(
       key.pointer, algorithm.hash.implementation, use == .signing ? 1 : 0, algorithm.isPSS ? 1 : 0)
     guard let context = unsafe context else { throw .unusableKey(.malformed) }
@@ -146,50 +146,5 @@ final class SignatureContext: Sendable {
   func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     let digest = algorithm.hash.digest(message)
     return unsafe lk_verify_digest(template, digest, digest.count, signature, signature.count) == 0
-  }
-}
-
-/// Signs with ECDSA under one key, which OpenSSL only reads: any thread may use it.
-@safe
-final class ECSigner: Sendable {
-  /// Of P-256 a signature alone takes 19 us, each of two together 25, of three 20, of four 17, of 64 11: the
-  /// inversions that they share are slower than the two that OpenSSL has for this curve. More of them gain little and
-  /// hold up their thread for longer. Of the other curves the multiplication is nearly all there is.
-  static let batchSizes = 4...Int(LK_SIGNATURES_MAX)
-
-  let algorithm: SignatureAlgorithm
-  private nonisolated(unsafe) let signer: UnsafeMutablePointer<lk_ec_signer>
-  private let coordinateByteCount: Int
-
-  init(_ key: borrowing KeyHandle, _ curve: Curve) throws(CryptoError) {
-    guard let signer = unsafe lk_ec_signer_new(key.pointer) else { throw .outOfMemory }
-    unsafe self.signer = unsafe signer
-    algorithm = curve.algorithm
-    coordinateByteCount = curve.coordinateByteCount
-  }
-
-  deinit {
-    unsafe lk_ec_signer_free(signer)
-  }
-
-  /// In the raw form of RFC 7518 3.4.
-  func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
-    let digest = algorithm.hash.digest(message)
-    var signature = [UInt8](repeating: 0, count: 2 * coordinateByteCount)
-    try check(unsafe lk_ecdsa_sign(signer, digest, digest.count, &signature, coordinateByteCount))
-    return signature
-  }
-
-  /// The same of each message, of which there are as many as in `batchSizes`.
-  func sign(_ messages: ArraySlice<[UInt8]>) throws(CryptoError) -> [[UInt8]] {
-    let width = 2 * coordinateByteCount
-    var digests: [UInt8] = []
-    digests.reserveCapacity(messages.count * algorithm.hash.byteCount)
-    for message in messages { digests += algorithm.hash.digest(message) }
-    var signatures = [UInt8](repeating: 0, count: messages.count * width)
-    try check(
-      unsafe lk_ecdsa_sign_all(
-        signer, digests, algorithm.hash.byteCount, messages.count, &signatures, coordinateByteCount))
-    return (0..<messages.count).map { Array(signatures[$0 * width..<($0 + 1) * width]) }
   }
 }

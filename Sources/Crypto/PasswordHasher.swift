@@ -39,20 +39,6 @@ package struct PasswordHasher: Sendable {
     unsafe lk_argon2id_needs_rehash(phc, UInt64(iterations), memoryKiB) != 0
   }
 
-  /// From now on this thread keeps the memory of a hash of these parameters for the next one: to get and to clear it is
-  /// an eighth of a hash's time. What a hash leaves in it helps to guess the password, so it should not be kept for
-  /// long; and it is lost to the process where the thread ends with it.
-  package func keepMemory() { lk_hash_memory_keep(memoryKiB * 1024) }
-
-  /// This thread keeps none any longer.
-  package static func releaseMemory() { lk_hash_memory_keep(0) }
-
-  /// Bytes that this thread keeps.
-  package static var keptMemory: Int { lk_hash_memory_kept() }
-
-  /// Whether what this thread keeps is enough for a hash of these parameters.
-  package var hasKeptMemory: Bool { Self.keptMemory >= memoryKiB * 1024 }
-
   private static func hash(
     _ password: [UInt8], _ memoryKiB: Int, _ iterations: Int
   ) throws(CryptoError) -> String {

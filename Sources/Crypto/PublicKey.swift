@@ -17,9 +17,9 @@ package final class PublicKey: Sendable {
   package let kind: KeyKind
   private let handle: KeyHandle
   private let contexts: [SignatureContext]
-  private let rsa: RSAVerifier?
 
-  /// Refuses what is no point of its curve, and RSA keys outside 2048 to 8192 bits or without an odd exponent >= 3.
+  /// Rejects points off their curve, and RSA keys outside 2048 to 8192 bits, without an odd exponent >= 3, or with the
+  /// ROCA fingerprint.
   package init(_ components: PublicKeyComponents) throws(CryptoError) {
     let pointer: OpaquePointer?
     switch components {
@@ -27,24 +27,20 @@ package final class PublicKey: Sendable {
       let modulus = Array(modulus.drop { $0 == 0 })
       let exponent = Array(exponent.drop { $0 == 0 })
       try Self.checkRSA(modulus, exponent)
-      rsa = try RSAVerifier(modulus: modulus, exponent: exponent)
       unsafe pointer = unsafe lk_rsa_public_key(modulus, modulus.count, exponent, exponent.count)
       kind = .rsa
     case .ec(let curve, let x, let y):
       unsafe pointer = try unsafe Self.point(curve, x, y)
       kind = .ec(curve)
-      rsa = nil
     case .ed25519(let bytes):
       guard bytes.count == 32 else { throw .unusableKey(.malformed) }
       unsafe pointer = unsafe lk_ed25519_public_key(bytes, bytes.count)
       kind = .ed25519
-      rsa = nil
     }
     guard let pointer = unsafe pointer else { throw .unusableKey(.malformed) }
     handle = unsafe KeyHandle(pointer)
-    // Ed25519 needs none, and RSA's older signatures are checked by `rsa`.
-    let algorithms = kind.algorithms.filter { [kind] in kind != .ed25519 && (kind != .rsa || $0.isPSS) }
-    contexts = try SignatureContext.all(handle, algorithms, .verifying)
+    // Ed25519 hashes the message itself, and needs none.
+    contexts = try kind == .ed25519 ? [] : SignatureContext.all(handle, kind.algorithms, .verifying)
   }
 
   private static func checkRSA(_ modulus: [UInt8], _ exponent: [UInt8]) throws(CryptoError) {
@@ -53,6 +49,7 @@ package final class PublicKey: Sendable {
     guard let low = exponent.last, low & 1 == 1, exponent.count <= rsaExponentByteCountMax,
       exponent.count > 1 || low >= 3
     else { throw .unusableKey(.exponent) }
+    guard !ROCA.isFingerprint(of: modulus) else { throw .unusableKey(.roca) }
   }
 
   private static func point(_ curve: Curve, _ x: [UInt8], _ y: [UInt8]) throws(CryptoError) -> OpaquePointer? {
@@ -71,7 +68,6 @@ package final class PublicKey: Sendable {
     if kind == .ed25519 {
       return unsafe lk_ed25519_verify(handle.pointer, message, message.count, signature, signature.count) == 0
     }
-    if let rsa, !algorithm.isPSS { return rsa.verify(signature, of: message, algorithm.hash) }
     guard let context = contexts.first(where: { $0.algorithm == algorithm }) else { return false }
     guard case .ec(let curve) = kind else { return context.verify(signature, of: message) }
     let width = curve.coordinateByteCount

@@ -8,9 +8,11 @@ package struct Schedule: Hashable, Sendable {
   package var firstPauseMillis: Int64 = 20_000
   package var pauseMaxMillis: Int64 = 3_600_000
   package var attemptsMax = 20
-  /// Attempts under way at once in one process: of several channels, each has its share of them, so that a relay which
-  /// is slow to take mails keeps no text message waiting.
+  /// Concurrent attempts in one process. Several channels share them equally, so that a slow mail relay delays no text
+  /// message. Notices use at most half of a channel's share.
   package var concurrentMax = 16
+  /// The limit for mails, where they leave by a transport that needs a thread for each.
+  package var mailsMax = Int.max
   /// How long a message that was given up is remembered.
   package var keptMillis: Int64 = 14 * 86_400_000
 
@@ -53,14 +55,45 @@ package struct Schedule: Hashable, Sendable {
     }
   }
 
-  /// How many more messages of each channel can be taken.
+  /// Returns the limit for each class of the messages to look up.
   ///
   /// - Parameter roads: how many channels have one. Messages of the others are only looked at, for those that have
   ///   expired.
-  package func room(underWay: [DeliveryChannel: Int], roads: Int) -> [DeliveryChannel: Int] {
-    let places = (concurrentMax + max(1, roads) - 1) / max(1, roads)
+  package func room(underWay: [DeliveryClass: Int], roads: Int) -> [DeliveryClass: Int] {
+    func count(_ each: DeliveryClass) -> Int { underWay[each] ?? 0 }
     return Dictionary(
-      uniqueKeysWithValues: DeliveryChannel.allCases.map { ($0, max(0, places - (underWay[$0] ?? 0))) })
+      uniqueKeysWithValues: DeliveryClass.all.map { each in
+        let codes = count(DeliveryClass(each.channel, .code))
+        let notices = count(DeliveryClass(each.channel, .notice))
+        let places = places(each.channel, roads: roads)
+        let free = max(0, places - codes - notices)
+        return (each, each.priority == .code ? free : max(0, min(free, max(1, places / 2) - notices)))
+      })
+  }
+
+  /// Returns the messages to attempt now: those of `due` that have a place, the urgent ones of a channel first.
+  package func choose(
+    _ due: [DeliveryRecord], underWay: [DeliveryClass: Int], roads: Int
+  ) -> [DeliveryRecord] {
+    var free: [DeliveryChannel: Int] = [:]
+    let room = room(underWay: underWay, roads: roads)
+    for channel in DeliveryChannel.allCases { free[channel] = room[DeliveryClass(channel, .code)] }
+    var chosen: [DeliveryRecord] = []
+    for priority in DeliveryPriority.allCases {
+      for record in due where record.priority == priority && free[record.channel, default: 0] > 0 {
+        free[record.channel, default: 0] -= 1
+        chosen.append(record)
+      }
+    }
+    return chosen
+  }
+
+  /// The concurrent attempts of one channel.
+  ///
+  /// - Parameter roads: how many of the channels are in use.
+  package func places(_ channel: DeliveryChannel, roads: Int) -> Int {
+    let share = (concurrentMax + max(1, roads) - 1) / max(1, roads)
+    return channel == .mail ? min(share, mailsMax) : share
   }
 
   /// Doubled with every attempt, up to its maximum; and up to a quarter longer by chance, so that what failed together

@@ -1,13 +1,13 @@
-/// A text as a JSON string (RFC 8259 7): the two characters that end or escape one, and the control characters, are
-/// escaped.
+/// A text as a JSON string (RFC 8259, 7). Escapes the two characters that end or escape a string, and every control
+/// character of `ShownText`: a terminal may show the line as it is.
 package enum JSONText {
   package static func append(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))
-    // Nearly every text can be taken as it is, in one piece.
+    // Nearly every text is copied in one piece.
     if isPlain(text.utf8Span.span) {
       bytes.append(contentsOf: text.utf8)
     } else {
-      for byte in text.utf8 { append(escaped: byte, to: &bytes) }
+      for scalar in text.unicodeScalars { append(escaped: scalar, to: &bytes) }
     }
     bytes.append(UInt8(ascii: "\""))
   }
@@ -18,15 +18,18 @@ package enum JSONText {
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {
-    byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    0x20...0x7E ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }
 
-  private static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-    case UInt8(ascii: "\n"): bytes += "\\n".utf8
-    case ..<0x20: bytes += Array("\\u00".utf8) + Hexadecimal.encode([byte])
-    default: bytes.append(byte)
+  private static func append(escaped scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+    switch scalar {
+    case "\"", "\\": bytes += [UInt8(ascii: "\\"), UInt8(truncatingIfNeeded: scalar.value)]
+    case "\n": bytes += "\\n".utf8
+    case _ where ShownText.isControl(scalar):
+      for unit in String(scalar).utf16 {
+        bytes += Array("\\u".utf8) + Hexadecimal.encode([UInt8(unit >> 8), UInt8(unit & 0xFF)])
+      }
+    default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
     }
   }
 }

@@ -3,25 +3,46 @@ import Synchronization
 
 /// HTTPS over libcurl, on as many threads as drive it: each makes one `FetchDriver` and turns it.
 ///
-/// A fetch runs on the thread that asked for it, where that is one of those; else on the first. Limits and breakers are
-/// of a provider, over all threads. A fetch ends within its time limit whatever the server does, so the caller's
-/// cancellation is not looked at.
+/// A fetch runs on the thread that asked for it, where that is one of those; else on the first. A mail blocks its
+/// thread for a while, so a fetcher of mails runs each on an idle thread. Limits and breakers count all threads of a
+/// provider. A fetch always ends within its time limit, so the caller's cancellation is ignored.
 package final class CurlFetcher: HTTPSFetching {
   private struct State {
     var lanes: [String: Lane<Exchange>] = [:]
     var closed = false
+    /// The drivers of a fetcher of mails that have nothing under way, the one that was busy last at the end: it may
+    /// still have a connection to the relay.
+    var idle: [Int] = []
   }
 
   let settings: FetchSettings
   private let inboxes: [Inbox]
-  private let state = Mutex(State())
+  private let isOfMails: Bool
+  private let state: Mutex<State>
 
   /// - Parameter drivers: how many threads will call `driver`. Fetches wait until they have.
-  package init(_ settings: FetchSettings = FetchSettings(), drivers: Int) throws(FetchError) {
+  package convenience init(_ settings: FetchSettings = FetchSettings(), drivers: Int) throws(FetchError) {
+    try self.init(settings, drivers: drivers, isOfMails: false)
+  }
+
+  /// Sends mails only, each on a thread of its own.
+  ///
+  /// libcurl blocks its caller's thread until the relay answers the end of a mail and QUIT, even in a multi handle. A
+  /// relay that is slow there must not delay another message.
+  /// - Parameter mailsMax: the mails under way, and the threads that call `driver`.
+  package convenience init(_ settings: FetchSettings, mailsMax: Int) throws(FetchError) {
+    var settings = settings
+    settings.limits.perProviderMax = mailsMax
+    try self.init(settings, drivers: mailsMax, isOfMails: true)
+  }
+
+  private init(_ settings: FetchSettings, drivers: Int, isOfMails: Bool) throws(FetchError) {
     guard CurlFetcher.libraryReady else { throw .unreachable("libcurl failed to start") }
     // Name servers that are slow would hold up everything else on the thread.
     guard latchkey_curl_resolves_aside() else { throw .unreachable("libcurl resolves names on its caller's thread") }
     self.settings = settings
+    self.isOfMails = isOfMails
+    state = Mutex(State(idle: isOfMails ? Array((0..<drivers).reversed()) : []))
     var inboxes: [Inbox] = []
     for _ in 0..<drivers { inboxes.append(try Inbox()) }
     self.inboxes = inboxes
@@ -99,7 +120,8 @@ package final class CurlFetcher: HTTPSFetching {
   /// A driver has done with a fetch.
   func ended(_ exchange: Exchange, _ result: Result<FetchedBody, FetchError>, _ end: Breaker.End) {
     let departures = state.withLock { state in
-      state.lanes[exchange.order.provider]?.ended(end, asTrial: exchange.isTrial, at: .now) ?? Lane.Departures()
+      if isOfMails { state.idle.append(exchange.home) }
+      return state.lanes[exchange.order.provider]?.ended(end, asTrial: exchange.isTrial, at: .now) ?? Lane.Departures()
     }
     exchange.end(result)
     for next in departures.starting { dispatch(next) }
@@ -108,6 +130,9 @@ package final class CurlFetcher: HTTPSFetching {
 
   /// To the thread that asked for it, or to another where that one has ended.
   private func dispatch(_ exchange: Exchange) {
+    var exchange = exchange
+    // There is one: as many mails are under way at most as there are drivers.
+    if isOfMails, let idle = state.withLock({ $0.idle.popLast() }) { exchange.home = idle }
     if inboxes[exchange.home].put(exchange) || inboxes.contains(where: { $0.put(exchange) }) { return }
     close()
     exchange.end(.failure(.closed))
@@ -115,6 +140,7 @@ package final class CurlFetcher: HTTPSFetching {
 
   /// Its thread ends. What it has not begun is done by another.
   func closeInbox(_ inbox: Inbox) {
+    if isOfMails { state.withLock { $0.idle.removeAll { inboxes[$0] === inbox } } }
     for exchange in inbox.close() { dispatch(exchange) }
   }
 

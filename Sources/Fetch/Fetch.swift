@@ -53,13 +53,18 @@ package struct FetchedBody: Hashable, Sendable {
   package var contentType: String
   /// How long the answer may be kept (RFC 9111, 5.2.2); nil where it does not say.
   package var maxAgeSeconds: Int?
+  /// The server's clock, in seconds since 1970 (RFC 9110, 6.6.1); nil where the answer does not say.
+  package var dateSeconds: Int64?
   /// Decoded, where it came compressed. May hold tokens; never in a log.
   package var bytes: [UInt8]
 
-  package init(status: Int, contentType: String = "", maxAgeSeconds: Int? = nil, bytes: [UInt8]) {
+  package init(
+    status: Int, contentType: String = "", maxAgeSeconds: Int? = nil, dateSeconds: Int64? = nil, bytes: [UInt8]
+  ) {
     self.status = status
     self.contentType = contentType
     self.maxAgeSeconds = maxAgeSeconds
+    self.dateSeconds = dateSeconds
     self.bytes = bytes
   }
 }

@@ -6,8 +6,8 @@ import Synchronization
 struct Exchange: Sendable {
   let order: Order
   let deadline: ContinuousClock.Instant
-  /// The number of the thread that asked for it.
-  let home: Int
+  /// The number of the thread that asked for it, or that has the mail.
+  var home: Int
   let continuation: CheckedContinuation<FetchedBody, any Error>
   var isTrial = false
 

@@ -54,7 +54,7 @@ extension Order {
     guard mail.bytes.count <= limits.requestBodyBytesMax else { throw .requestTooLarge }
     // In the one an end of line would be a command of its own, in the other a sign would end the URL's part.
     guard MailRule.isName(mail.host), MailRule.isName(mail.heloName), MailRule.isAddress(mail.sender),
-      MailRule.isAddress(mail.recipient), MailRule.isLine(mail.user), MailRule.isLine(mail.password)
+      MailRule.isRecipient(mail.recipient), MailRule.isLine(mail.user), MailRule.isLine(mail.password)
     else { throw .refusedField }
     let host = mail.host.lowercased()
     let scheme = mail.security == .tls ? "smtps" : "smtp"
@@ -83,6 +83,18 @@ package enum MailRule {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     return parts.count == 2 && !parts[0].isEmpty && isName(String(parts[1]))
       && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"<>()[],;:\\\"".utf8.contains($0) }
+  }
+
+  /// Also a quoted local part (RFC 5321, 4.1.2) and one with UTF-8 (RFC 6531, 3.3), for which libcurl asks for SMTPUTF8
+  /// where the relay offers it.
+  package static func isRecipient(_ text: String) -> Bool {
+    var ascii = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isASCII ? $0 : "x" }))
+    if ascii.hasPrefix("\""), let quote = ascii.dropFirst().firstIndex(of: "\"") {
+      guard ascii[ascii.index(after: quote)...].hasPrefix("@") else { return false }
+      ascii = String(ascii[ascii.index(after: ascii.startIndex)..<quote] + ascii[ascii.index(after: quote)...])
+    }
+    let domain = text.split(separator: "@").last ?? ""
+    return domain.utf8.allSatisfy { $0 < 0x80 } && isAddress(ascii)
   }
 
   package static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }

@@ -206,7 +206,7 @@ import Glibc
     return .success(
       FetchedBody(
         status: status, contentType: unsafe contentType.map { unsafe String(cString: $0) } ?? "",
-        maxAgeSeconds: CacheControl.maxAgeSeconds(cacheControl()), bytes: body))
+        maxAgeSeconds: CacheControl.maxAgeSeconds(cacheControl()), dateSeconds: dateSeconds(), bytes: body))
   }
 
   /// Several fields of the name mean the same as one with their values joined (RFC 9110, 5.3).
@@ -220,6 +220,15 @@ import Glibc
       unsafe values.append(String(cString: value))
     }
     return values.joined(separator: ",")
+  }
+
+  private func dateSeconds() -> Int64? {
+    var header: UnsafeMutablePointer<curl_header>?
+    guard unsafe curl_easy_header(easy, "date", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
+      let value = unsafe header?.pointee.value
+    else { return nil }
+    let seconds = unsafe curl_getdate(value, nil)
+    return seconds >= 0 ? Int64(seconds) : nil
   }
 
   /// What the result says about the provider. A fetch that had waited most of its time away says nothing by being late.

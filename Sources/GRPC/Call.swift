@@ -2,7 +2,7 @@
 //
 // Owns: the rules of gRPC over HTTP/2 (doc/PROTOCOL-HTTP2.md): what a request head must say, framing of messages, the
 // deadline, status and its text form, the method table; and the same from a client's end.
-// Does not own: frames and streams (HTTP2), the meaning of a message (Wire, Services), the rich errors of the
+// Does not own: frames and streams (HTTP2), the meaning of a message (API, Services), the rich errors of the
 // application (Services). The codes that belong to the application never appear here.
 // R1 to R23 in comments are rules of a request, each by its test in Tests/Interop/test_request_rules.py; A1 to A12 are
 // those of an answer, in test_response_rules.py.

@@ -8,6 +8,8 @@ package struct RequestHead: Sendable {
   package internal(set) var timeoutMillis: Int64?
   /// The value of `authorization`.
   package internal(set) var authorization: [UInt8] = []
+  /// The field may stand once only (RFC 9110 11.6.2, 5.3): which of two counts would be a guess.
+  package internal(set) var hasSeveralAuthorizations = false
 }
 
 /// Reads the fields of a request in their order and judges them at the end.
@@ -16,6 +18,7 @@ package struct HeadReader {
   private var methodIsPost = false
   private var contentTypeIsGRPC = false
   private var hasTE = false
+  private var hasAuthorization = false
   private var authority: [UInt8]?
   private var host: [UInt8]?
   private var refusal: Refusal?
@@ -31,7 +34,7 @@ package struct HeadReader {
     case 10 where name.isText(":authority"): authority = value.array
     case 12 where name.isText("content-type"): contentTypeIsGRPC = HeadReader.isGRPC(value)
     case 12 where name.isText("grpc-timeout"): timeout(value)
-    case 13 where name.isText("authorization"): head.authorization = value.array
+    case 13 where name.isText("authorization"): authorization(value)
     case 13 where name.isText("grpc-encoding"): encoding(value)
     case 4... where name.extracting(last: 4).isText("-bin"):
       guard !Base64.isValidList(value) else { break }
@@ -57,6 +60,12 @@ package struct HeadReader {
 
   private mutating func refuse(_ refusal: Refusal) {
     if self.refusal == nil { self.refusal = refusal }
+  }
+
+  private mutating func authorization(_ value: Span<UInt8>) {
+    if hasAuthorization { head.hasSeveralAuthorizations = true }
+    hasAuthorization = true
+    head.authorization = value.array
   }
 
   private mutating func timeout(_ value: Span<UInt8>) {

@@ -39,6 +39,8 @@ package struct Budget {
 
   package struct Limits: Sendable {
     package var unfinishedResets = Rate(count: 100, windowMillis: 10_000)
+    /// Beyond that count, identified callers may cancel up to this share of the calls of this window and the last one.
+    package var unfinishedResetsPercent = 50
     package var provokedResets = Rate(count: 50, windowMillis: 60_000)
     package var prematureStreams = Rate(count: 500, windowMillis: 60_000)
     /// The first SETTINGS of a connection counts too.
@@ -87,16 +89,49 @@ package struct Budget {
     var spent = 0
   }
 
+  /// Calls and unfinished resets of the current window and the one before it, so that a window that has just begun
+  /// knows the volume of the connection.
+  private struct ResetShare {
+    var calls = 0
+    var resets = 0
+    private var startMillis: Int64 = 0
+    private var earlierCalls = 0
+    private var earlierResets = 0
+
+    mutating func roll(_ windowMillis: Int64, _ nowMillis: Int64) {
+      let elapsed = nowMillis - startMillis
+      guard elapsed >= windowMillis else { return }
+      let isAdjacent = elapsed - windowMillis < windowMillis
+      (earlierCalls, earlierResets) = isAdjacent ? (calls, resets) : (0, 0)
+      (calls, resets, startMillis) = (0, 0, nowMillis)
+    }
+
+    func isWithin(percent: Int) -> Bool { (earlierResets + resets) * 100 <= percent * (earlierCalls + calls) }
+  }
+
   private var windows: [Kind: Window] = [:]
   /// Apart from the others: every call earns some.
   private var controlFrames = Window()
+  private var share = ResetShare()
 
   package init() {}
 
   /// False: that was one too many. The limits are lent, because each connection has a budget and they are not small.
-  package mutating func spend(_ kind: Kind, of limits: Limits, nowMillis: Int64) -> Bool {
+  /// - Parameter isIdentified: a caller has been identified on the connection.
+  package mutating func spend(_ kind: Kind, of limits: Limits, nowMillis: Int64, isIdentified: Bool = false) -> Bool {
     if kind == .controlFrame { return Budget.spend(&controlFrames, limits.controlFrames, nowMillis) }
-    return Budget.spend(&windows[kind, default: Window(startMillis: nowMillis)], limits.rate(kind), nowMillis)
+    let isWithinRate = Budget.spend(
+      &windows[kind, default: Window(startMillis: nowMillis)], limits.rate(kind), nowMillis)
+    guard kind == .unfinishedReset else { return isWithinRate }
+    share.roll(limits.unfinishedResets.windowMillis, nowMillis)
+    share.resets += 1
+    return isWithinRate || (isIdentified && share.isWithin(percent: limits.unfinishedResetsPercent))
+  }
+
+  /// A call began, answered or not.
+  package mutating func beganCall(of limits: Limits, nowMillis: Int64) {
+    share.roll(limits.unfinishedResets.windowMillis, nowMillis)
+    share.calls += 1
   }
 
   /// So many control frames had their reason.

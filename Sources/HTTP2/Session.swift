@@ -15,7 +15,8 @@ internal import CNghttp2
 @safe package final class Session {
   package let sink: Sink
   private let session: OpaquePointer
-  let memory: SessionMemory
+  /// Outlives the session, which takes its memory from it.
+  private let pool: SessionPool?
   /// The first SETTINGS frame, until it is drained.
   private var greeting: [UInt8]
   /// The first GOAWAY of a shutdown is to be followed by a PING.
@@ -26,13 +27,13 @@ internal import CNghttp2
   /// The fault over which the connection ends, once one is there.
   package private(set) var endedOver: Fault?
 
-  /// Fails only where memory does.
-  /// - Parameter pool: of this thread; without one everything is kept where malloc likes.
+  /// Returns nil without memory.
+  /// - Parameter pool: the pool of this thread; without one, memory comes from malloc.
   package init?(_ limits: SessionLimits, _ pool: SessionPool? = nil, nowMillis: Int64) {
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
-    memory = SessionMemory(pool)
-    guard let session = unsafe Session.make(sink, limits, memory) else { return nil }
+    self.pool = pool
+    guard let session = unsafe Session.make(sink, limits, pool) else { return nil }
     unsafe self.session = session
     unsafe sink.attach(session)
     greeting = []
@@ -60,6 +61,8 @@ internal import CNghttp2
   /// Gives nghttp2 what was read. False: the connection is broken beyond an answer; drain what it still says, then
   /// close.
   package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
+    // Nothing that follows a fault changes how the connection ends.
+    guard endedOver == nil else { return true }
     sink.nowMillis = nowMillis
     unsafe frameHeads.read(bytes, nowMillis: nowMillis, sink.met)
     // nghttp2 would give up over some of it without a GOAWAY.
@@ -117,19 +120,14 @@ internal import CNghttp2
     return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
   }
 
-  /// Gives memory back that it takes again once it is used. Does nothing while there is something to say.
-  package func rest() {
-    guard !wantsToWrite else { return }
-    memory.rest()
-  }
-
   /// Frames that wait to be drained, the bodies of answers not counted. nghttp2 bounds acknowledgements, but not the
   /// resets by which it refuses streams.
   package var queuedFrames: Int { unsafe nghttp2_session_get_outbound_queue_size(session) }
 
-  /// nghttp2 has nothing more to hear or to say: close.
+  /// The GOAWAY of a fault has left, or nghttp2 has nothing more to read or to write: close.
   package var isOver: Bool {
-    unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+    if sink.sentFault { return true }
+    return unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
 
   // MARK: Answers
@@ -237,7 +235,8 @@ internal import CNghttp2
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, ErrorCode.noError.rawValue, text, text.count))
   }
 
-  /// GOAWAY, then the end as soon as it is written.
+  /// Sends one GOAWAY with the fault's text; the connection is over as soon as that is written. nghttp2's own call for
+  /// this takes no text, so it would need a second GOAWAY.
   package func terminate(_ fault: Fault) {
     guard endedOver == nil else { return }
     endedOver = fault
@@ -246,7 +245,6 @@ internal import CNghttp2
     submitted(
       unsafe nghttp2_submit_goaway(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count))
-    submitted(unsafe nghttp2_session_terminate_session(session, fault.code.rawValue))
   }
 
   package func ping() { submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)) }
@@ -297,7 +295,7 @@ internal import CNghttp2
     return true
   }
 
-  private static func make(_ sink: Sink, _ limits: SessionLimits, _ memory: SessionMemory) -> OpaquePointer? {
+  private static func make(_ sink: Sink, _ limits: SessionLimits, _ pool: SessionPool?) -> OpaquePointer? {
     var callbacks: OpaquePointer?
     var option: OpaquePointer?
     defer {
@@ -310,8 +308,6 @@ internal import CNghttp2
     unsafe Sink.install(in: callbacks)
     // Window is given back when a message was consumed, not when it was received.
     unsafe nghttp2_option_set_no_auto_window_update(option, 1)
-    // Blanks around a value are trimmed by who reads it, as the gRPC document allows.
-    unsafe nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1)
     unsafe nghttp2_option_set_max_outbound_ack(option, 1000)
     unsafe nghttp2_option_set_max_settings(option, 32)
     // Out of reach: nghttp2 counts resets of calls that were answered as well, with which some clients end each of
@@ -323,8 +319,12 @@ internal import CNghttp2
     unsafe nghttp2_option_set_no_closed_streams(option, 1)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
-    guard unsafe lk_session_new(&session, callbacks, context, option, memory.handle) == 0 else { return nil }
-    return unsafe session
+    // nghttp2 copies the functions.
+    var memory = unsafe pool?.functions ?? nghttp2_mem()
+    let made = unsafe pool == nil
+      ? nghttp2_session_server_new2(&session, callbacks, context, option)
+      : nghttp2_session_server_new3(&session, callbacks, context, option, &memory)
+    return unsafe made == 0 ? session : nil
   }
 }
 

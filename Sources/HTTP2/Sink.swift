@@ -12,6 +12,8 @@ internal import CNghttp2
   /// A HEADERS or DATA frame left since the last look: by gRFC A8 it forgives pings.
   package var sentReply = false
   package private(set) var goawayReceived = false
+  /// A GOAWAY with an error code has left: no second one follows.
+  private(set) var sentFault = false
   /// Set once a budget is spent: the connection must end.
   private(set) var fault: Fault?
   /// Streams that were refused, since the last look, because there were as many as allowed.
@@ -31,6 +33,8 @@ internal import CNghttp2
   /// CONTINUATION frames of it.
   private var continuations = 0
   let limits: SessionLimits
+  /// A caller has been identified on this connection: it may cancel a share of its calls, however many those are.
+  package var callerIsIdentified = false
   private var budget = Budget()
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
@@ -99,7 +103,7 @@ internal import CNghttp2
   }
 
   private func spend(_ kind: Budget.Kind) {
-    if fault == nil, !budget.spend(kind, of: limits.budget, nowMillis: nowMillis) {
+    if fault == nil, !budget.spend(kind, of: limits.budget, nowMillis: nowMillis, isIdentified: callerIsIdentified) {
       fault = Fault(code: .enhanceYourCalm, debugData: kind.rawValue)
     }
   }
@@ -179,6 +183,7 @@ internal import CNghttp2
       return
     }
     budget.earnControlFrames(limits.budget.controlFramesPerCall)
+    budget.beganCall(of: limits.budget, nowMillis: nowMillis)
     let stream = Stream(id: id)
     streams[id] = stream
     streamCount += 1
@@ -187,19 +192,11 @@ internal import CNghttp2
 
   func field(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     unsafe block.append(name: name, value: value, within: limits)
-    boundBlock()
-  }
-
-  func ignoredField(nameBytes: Int, valueBytes: Int) {
-    block.ignore(nameBytes: nameBytes, valueBytes: valueBytes, within: limits)
-    boundBlock()
-  }
-
-  private func boundBlock() {
     let isBomb = block.listBytes > limits.budget.headerListBytesCeiling
       || block.fieldsMet > limits.budget.headerFieldsCeiling
     if isBomb { spend(.headerBomb) }
   }
+
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard let stream else { return }
@@ -268,8 +265,18 @@ internal import CNghttp2
       {
         answeredEarly.append(header.stream_id)
       }
+    case NGHTTP2_GOAWAY.rawValue where unsafe isFault(frame): sentFault = true
     default: break
     }
+  }
+
+  /// nghttp2 ends a connection by itself over some errors, and may do so in the same turn as we do.
+  func repeatsFault(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
+    unsafe sentFault && UInt32(frame.pointee.hd.type) == NGHTTP2_GOAWAY.rawValue
+  }
+
+  private func isFault(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
+    unsafe frame.pointee.goaway.error_code != ErrorCode.noError.rawValue
   }
 
   /// A header block that nghttp2 finds too large to send: it drops the frame in silence, and the client would wait for
@@ -339,6 +346,11 @@ internal import CNghttp2
       unsafe withSink(context) { sink in unsafe withTenant(session, id) { unsafe sink.received(frame!, $0) } }
       return 0
     }
+    unsafe nghttp2_session_callbacks_set_before_frame_send_callback(callbacks) { _, frame, context in
+      var isRepeated = false
+      unsafe withSink(context) { isRepeated = unsafe $0.repeatsFault(frame!) }
+      return isRepeated ? NGHTTP2_ERR_CANCEL.rawValue : 0
+    }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
       unsafe withSink(context) { unsafe $0.sent(frame!) }
       return 0
@@ -347,14 +359,10 @@ internal import CNghttp2
       unsafe withSink(context) { unsafe $0.dropped(frame!, why) }
       return 0
     }
-    unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
-      _, _, _, nameBytes, _, valueBytes, _, context in
-      var isFaulty = false
-      unsafe withSink(context) {
-        $0.ignoredField(nameBytes: nameBytes, valueBytes: valueBytes)
-        isFaulty = $0.fault != nil
-      }
-      return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
+    // RFC 9113 8.2.1: a field whose name or value is malformed is a stream error, in trailers as well. Without this
+    // callback nghttp2 would drop the field and accept the request.
+    unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) { _, _, _, _, _, _, _, _ in
+      NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
       unsafe withSink(context) { $0.closed(id, code) }

@@ -146,7 +146,8 @@ package struct HeaderBlock {
   mutating func append(
     name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits
   ) {
-    meet(nameBytes: name.count, valueBytes: value.count)
+    listBytes += name.count + value.count + 32
+    fieldsMet += 1
     guard !isTooLarge else { return }
     guard listBytes <= limits.headerListBytesMax, count < limits.headerFieldsMax else {
       return refuse()
@@ -166,17 +167,6 @@ package struct HeaderBlock {
       if let start = value.baseAddress { unsafe (text + name.count).copyMemory(from: start, byteCount: value.count) }
     }
     byteCount = end
-  }
-
-  /// A field that nghttp2 ignores costs as much as any (CVE-2019-9516).
-  mutating func ignore(nameBytes: Int, valueBytes: Int, within limits: SessionLimits) {
-    meet(nameBytes: nameBytes, valueBytes: valueBytes)
-    if listBytes > limits.headerListBytesMax { refuse() }
-  }
-
-  private mutating func meet(nameBytes: Int, valueBytes: Int) {
-    listBytes += nameBytes + valueBytes + 32
-    fieldsMet += 1
   }
 
   private mutating func refuse() {

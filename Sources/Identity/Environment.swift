@@ -132,6 +132,7 @@ extension Environment {
 
   /// True: durable. False: a race was lost and nothing was written.
   func commit(_ change: Change, _ fate: Fate) async throws -> Bool {
+    if change.issuesTokens { try tokens.requireSigningKey(at: clock.now()) }
     let outcome: Outcome
     do {
       outcome = try await store.commit(change, fate: fate)
@@ -156,6 +157,19 @@ extension Environment {
       throw Failure(
         .quotaExceeded, hint: "Too many credentials are held; try again later.",
         retryAfterMillis: policy.pendingLifetimeMillis, debug: "pending rows at their limit: \(scope)")
+    }
+  }
+}
+
+extension Change {
+  /// Tokens of a session follow the commit. A call that could not mint them must change nothing: a client would lose
+  /// the session with the refresh token that it spent.
+  fileprivate var issuesTokens: Bool {
+    writes.contains { write in
+      switch write {
+      case .insertSession, .rotateSession: true
+      default: false
+      }
     }
   }
 }

@@ -55,6 +55,7 @@ package struct Failure: Error, Hashable, Sendable {
     case flowUsed = "FLOW_USED"
     case providerDenied = "PROVIDER_DENIED"
     case providerRefused = "PROVIDER_REFUSED"
+    case providerMisconfigured = "PROVIDER_MISCONFIGURED"
     case backupNotConfigured = "BACKUP_NOT_CONFIGURED"
     case backupNotSupported = "BACKUP_NOT_SUPPORTED"
     // Too much.
@@ -66,6 +67,7 @@ package struct Failure: Error, Hashable, Sendable {
     // Something we depend on is down.
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     case storeUnavailable = "STORE_UNAVAILABLE"
+    case signingKeyUnavailable = "SIGNING_KEY_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
     // The client's cancel or its deadline came before the commit: nothing was written, nobody waits for the answer.
     case cancelled = "CANCELLED"

@@ -65,7 +65,12 @@ package struct Policy: Sendable {
   /// notice is written.
   package var mailEnabled = false
   package var textMessagesEnabled = false
+  /// Whether mail can go to local parts with other characters than ASCII (RFC 6531). Without it, calls that enter such
+  /// an address reject it.
+  package var mailsUTF8Mailboxes = true
   package var deliveryQueueMax = 100_000
+  /// The number of waiting messages from which on no notice is queued. The rest of the queue is for codes and links.
+  package var noticeQueueMax: Int { max(1, deliveryQueueMax - deliveryQueueMax / 4) }
   /// How long a notice is tried to be sent.
   package var noticeLifetimeMillis: Int64 = 3 * 86_400_000
   /// What authenticator programs call the accounts of this service.

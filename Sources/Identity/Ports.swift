@@ -61,6 +61,8 @@ package protocol Cryptography: Sendable {
 /// and where there is no memory for it, and `Failure(.cancelled)` for a call that was given up before its turn: of none
 /// of them anything is counted.
 package protocol Passwords: Sendable {
+  /// Throws `Failure(.overloaded)` where `verify` and `hash` would, so that a flood costs no look-ups either.
+  func requireRoom() throws(Failure)
   /// nil as `hash`: the account is unknown or has no password; the same work is done and the answer is false.
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck
   func hash(_ password: String, fate: Fate) async throws -> String
@@ -81,7 +83,10 @@ package struct PasswordCheck: Hashable, Sendable {
 
 /// Our own tokens.
 package protocol Tokens: Sendable {
-  func mintIDToken(_ claims: IDToken) async throws -> String
+  func mintIDToken(_ claims: IDToken) throws -> String
+  /// Throws `Failure(.signingKeyUnavailable)` where minting would fail, so that a call stops before it changes a
+  /// session whose tokens it could not return.
+  func requireSigningKey(at now: Timestamp) throws
   /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`. Looks at signature, type, issuer and expiry only; whether
   /// the session is open is the domain's to ask.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
@@ -135,13 +140,20 @@ package struct IDToken: Hashable, Sendable {
 }
 
 package struct CustomToken: Hashable, Sendable {
+  package static let field = "credential.custom_token.token"
+
   package var accountID: String
   package var issuedAt: Timestamp
   package var expiresAt: Timestamp
   /// A JSON object, or empty.
   package var claimsJSON: String
+  /// The account's `tokensValidAfter` when we minted the token; 0 without one. nil: a registered signer minted it.
+  package var cutOff: Timestamp?
 
-  package init(accountID: String, issuedAt: Timestamp, expiresAt: Timestamp, claimsJSON: String = "") {
+  package init(
+    accountID: String, issuedAt: Timestamp, expiresAt: Timestamp, claimsJSON: String = "", cutOff: Timestamp? = nil
+  ) {
+    self.cutOff = cutOff
     self.accountID = accountID
     self.issuedAt = issuedAt
     self.expiresAt = expiresAt

@@ -33,6 +33,12 @@ enum Adapters {
   /// By the part in front of the name that configuration gives it.
   static let families: [String: any Adapter.Type] = ["oidc.": OIDCProvider.self, "oauth2.": OAuth2Provider.self]
 
+  /// Whether its flows are those of OpenID Connect.
+  static func isOpenID(_ id: String) -> Bool {
+    let others: Set<String> = ["discord.com", "facebook.com", "github.com", "twitter.com"]
+    return id.hasPrefix("oidc.") || (named[id] != nil && !others.contains(id))
+  }
+
   /// - Parameter flows: nil: the one that the provider's owner has, or began with.
   static func type(of id: String, flows: FlowProtocol? = nil) -> (any Adapter.Type)? {
     if id == "twitter.com", flows == .oauth2 { return TwitterOAuth2Provider.self }

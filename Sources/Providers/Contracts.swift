@@ -11,6 +11,12 @@ package protocol IdentityProvider: Sendable {
   var audienceProofs: [CredentialKind: AudienceProof] { get }
   /// What to bring in place of a kind that it does not take; for the client.
   func hint(instead kind: CredentialKind) -> String
+  /// What the provider's servers answer to what can be asked without a user.
+  func findings(at now: Timestamp) async -> [ProviderFinding]
+}
+
+extension IdentityProvider {
+  package func findings(at now: Timestamp) async -> [ProviderFinding] { [] }
 }
 
 package enum CredentialKind: String, Hashable, Sendable, CaseIterable {

@@ -9,18 +9,16 @@ enum Person {
   static let profileBytesMax = 16_384
   static let subjectBytes = 1...255
 
-  /// Else empty.
+  /// Without control characters, as callers' text is kept, and cut to its limit. Empty for what is not a text.
   static func text(_ claim: JSONValue?) -> String {
-    guard let text = claim?.string, text.utf8.count <= textBytesMax else { return "" }
-    // Most texts are ASCII, where controls are told without the tables of Unicode.
-    if text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
-    return text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control } ? text : ""
+    ShownText.cut(ShownText.cleaned(claim?.string ?? ""), bytesMax: textBytesMax)
   }
 
-  /// Web addresses only: a page that shows the photo must not be made to run it.
+  /// Web addresses only: a page that shows the photo must not be made to run it. One that is too long is left out, for
+  /// a part of it leads elsewhere.
   static func url(_ claim: JSONValue?) -> String {
-    let url = text(claim)
-    return url.hasPrefix("https://") || url.hasPrefix("http://") ? url : ""
+    let url = ShownText.withoutControls(claim?.string ?? "")
+    return url.utf8.count <= textBytesMax && (url.hasPrefix("https://") || url.hasPrefix("http://")) ? url : ""
   }
 
   static func email(_ claim: JSONValue?) -> String? { claim?.string.flatMap { try? normaliseEmail($0) } }

@@ -55,6 +55,8 @@ package enum ProviderRefusal: Error, Hashable, Sendable {
   case audienceUnverifiable(hint: String)
   /// The provider, or its keys, could not be had; the credential may well be good.
   case unavailable(why: String)
+  /// The provider cannot work until the operator changes something: `fix` says what.
+  case misconfigured(why: String, fix: String)
   /// The person, or the provider in its name, said no at the authorization endpoint.
   case denied(why: String)
   /// The provider does not accept us: wrong client secret, a scope or redirect URI that it does not know.

@@ -67,6 +67,11 @@ package struct Registry: Sendable {
   /// Those that can send a person to their pages, as configured.
   package var flowProviderIDs: Set<String> { Set(entries.filter { $0.value.takes(.authorizationResponse) }.keys) }
 
+  /// Asks a provider's servers what can be asked without a user.
+  package func findings(of id: String, at now: Timestamp) async -> [ProviderFinding] {
+    await entries[id]?.provider.findings(at: now) ?? []
+  }
+
   /// The subject that a later sign-in will have, from what an export calls it. The provider need not be configured.
   package func subject(ofImported text: String, at providerID: String) throws(ProviderRefusal) -> String {
     guard let adapter = Adapters.type(of: providerID) else { return text }

@@ -8,24 +8,17 @@
 internal import CLinux
 
 /// What a reactor drives. All calls come on the reactor's own thread, in this order within a turn: `ready` for every
-/// socket, `timerFired`, `received` for letters, `decide`, the jobs of resumed tasks, `gathered`, `received` for what
-/// those jobs answered, the jobs that `gathered` resumed, `received` for theirs, `endTurn`. No socket is read between
-/// `decide` and `endTurn`, so that one snapshot serves all that is decided.
+/// socket, `timerFired`, `received` for letters, `decide`, the jobs of resumed tasks, `received` for what those jobs
+/// answered, `endTurn`. No socket is read between `decide` and `endTurn`, so that one snapshot serves all decisions.
 package protocol ReactorDriver: AnyObject {
   associatedtype Letter: Sendable
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool)
   func timerFired(_ ticket: Ticket, kind: UInt32)
   func received(_ letter: Letter)
   func decide()
-  /// Does for all at once what tasks of this turn wait for. False: none did.
-  func gathered() -> Bool
   func endTurn()
   /// Work is left over from this turn's fairness limits: the next turn must not sleep.
   var hasLeftovers: Bool { get }
-}
-
-extension ReactorDriver {
-  package func gathered() -> Bool { false }
 }
 
 /// One epoll loop. Lives on one thread and is never shared; other threads hold its `Mailbox`.
@@ -102,14 +95,8 @@ package final class Reactor<Driver: ReactorDriver> {
     for letter in letters { driver.received(letter) }
     driver.decide()
     mailbox.run(jobs)
-    let hasGathered = driver.gathered()
-    // What those tasks answered still leaves in this turn, and so does what others answer that now go on.
-    if hasGathered {
-      let (letters, resumed) = mailbox.take()
-      for letter in letters { driver.received(letter) }
-      mailbox.run(resumed)
-    }
-    if hasGathered || !jobs.isEmpty { for letter in mailbox.takeLetters() { driver.received(letter) } }
+    // What those tasks answered still leaves in this turn.
+    if !jobs.isEmpty { for letter in mailbox.takeLetters() { driver.received(letter) } }
     driver.endTurn()
   }
 

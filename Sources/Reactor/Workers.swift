@@ -6,17 +6,6 @@ internal import Synchronization
 package final class Workers: Sendable {
   package struct Full: Error {}
 
-  /// What a worker does once when it had no work for so long, and at its end: it gives back what it kept for the next.
-  package struct Rest: Sendable {
-    let after: Duration
-    let body: @Sendable () -> Void
-
-    package init(after: Duration, _ body: @escaping @Sendable () -> Void) {
-      self.after = after
-      self.body = body
-    }
-  }
-
   private struct Queue {
     var waiting: [@Sendable () -> Void] = []
     var closed = false
@@ -28,18 +17,20 @@ package final class Workers: Sendable {
   private let wakeups = Wakeups()
 
   /// `niceness` keeps the workers behind the reactors when both want the same core.
-  package init(name: String, count: Int, queueMax: Int, niceness: Int32, rest: Rest? = nil) {
+  package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
     self.count = count
     self.queueMax = queueMax
     for index in 0..<count {
       startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
-        while let work = next(rest) { work() }
-        rest?.body()
+        while let work = next() { work() }
       }
     }
   }
 
   package var queued: Int { queue.withLock { $0.waiting.count } }
+
+  /// Whether `run` would throw `Full` now.
+  package var isFull: Bool { queued >= queueMax }
 
   /// Runs `body` on a worker. Throws `Full` at once when `queueMax` are waiting.
   package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
@@ -59,22 +50,15 @@ package final class Workers: Sendable {
     for _ in 0..<count { wakeups.signal() }
   }
 
-  private func next(_ rest: Rest?) -> (@Sendable () -> Void)? {
+  private func next() -> (@Sendable () -> Void)? {
     while true {
-      sleep(rest)
+      wakeups.wait()
       let (work, ended) = queue.withLock { queue in
         queue.waiting.isEmpty ? (nil, queue.closed) : (queue.waiting.removeFirst(), false)
       }
       if let work { return work }
       if ended { return nil }
     }
-  }
-
-  private func sleep(_ rest: Rest?) {
-    guard let rest else { return wakeups.wait() }
-    guard !wakeups.wait(atMost: rest.after) else { return }
-    rest.body()
-    wakeups.wait()
   }
 }
 
@@ -95,9 +79,4 @@ package final class Workers: Sendable {
   package func signal() { unsafe sem_post(semaphore) }
 
   package func wait() { while unsafe sem_wait(semaphore) != 0 {} }
-
-  /// False: there was no signal in that time.
-  package func wait(atMost duration: Duration) -> Bool {
-    unsafe lk_wait_at_most(semaphore, Int64(duration / .nanoseconds(1))) != 0
-  }
 }

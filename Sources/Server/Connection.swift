@@ -5,9 +5,9 @@ internal import Reactor
 internal import Services
 internal import Store
 internal import TLS
-internal import Wire
+internal import API
 
-// Wire has messages of these names; on the road they mean the protocols' own.
+// API has messages of these names; on the road they mean the protocols' own.
 typealias Session = HTTP2.Session
 typealias Status = GRPC.Status
 
@@ -67,7 +67,6 @@ final class Connection {
   var hasBegunTimer = false
   var hasUntakenTimer = false
   var hasFollowTimer = false
-  var hasRestTimer = false
   /// It is in the worker's list of connections to flush at the end of this turn.
   var isTouched = false
   /// It waits for its share of a turn.
@@ -324,7 +323,6 @@ final class Connection {
       worker.queues.addReader(self)
     }
     if session.hasUntaken { watchUntaken(session) }
-    scheduleRest()
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

@@ -3,7 +3,7 @@ internal import GRPC
 internal import HTTP2
 internal import Identity
 internal import Services
-internal import Wire
+internal import API
 
 /// How a call begins: its head is read, its caller recognised, its method found.
 extension Connection {
@@ -34,6 +34,7 @@ extension Connection {
       if isFirstOfStranger() { worker.log.call(method.path, of: address, error) }
       return turnAway(stream, error, session, number)
     }
+    if caller.isIdentified { session.sink.callerIsIdentified = true }
     let call = ServerCall(
       stream, head, number, method, caller, address: address, messageBytesMax: worker.limits.messageBytesMax,
       nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
@@ -63,7 +64,7 @@ extension Connection {
 
   /// What anybody may call, anybody may call with nonsense.
   func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
-    let isNonsense = error is WireError || error is HealthService.UnknownService
+    let isNonsense = error is ProtobufError || error is HealthService.UnknownService
     if isNonsense, !call.context.caller.isIdentified, !isFirstOfStranger() { return }
     worker.log.call(call.context, error: error, clientGone: clientGone)
   }
@@ -83,6 +84,7 @@ extension Connection {
 
   private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
     do throws(CallerRefusal) {
+      guard !head.hasSeveralAuthorizations else { throw .ambiguous }
       return try admission.caller(
         worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
     } catch {

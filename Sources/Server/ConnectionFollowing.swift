@@ -31,7 +31,12 @@ extension Connection {
   private func startFollowTimer() {
     guard !hasFollowTimer else { return }
     hasFollowTimer = true
-    let delay = min(worker.limits.followMillis, worker.limits.watch.heartbeatMillis)
+    var delay = min(worker.limits.followMillis, worker.limits.watch.heartbeatMillis)
+    session?.sink.forEachStream { stream in
+      // A call whose time has passed is at work, or its client has yet to take messages.
+      guard let due = (stream.call as? ServerCall)?.nextDueMillis, due > worker.nowMillis else { return }
+      delay = min(delay, due - worker.nowMillis)
+    }
     worker.startTimer(self, kind: Worker.followTimer, delayMillis: delay)
   }
 

@@ -78,19 +78,6 @@ extension Connection {
     life.used(nowMillis: worker.nowMillis)
   }
 
-  /// Not at once: a client that calls again would have to wait for the pages.
-  func scheduleRest() {
-    guard !hasRestTimer, callCount == 0 else { return }
-    hasRestTimer = true
-    worker.startTimer(self, kind: Worker.restTimer, delayMillis: worker.limits.restMillis)
-  }
-
-  /// While there are calls, or something to say, the next flush has it looked at again.
-  func restFired() {
-    hasRestTimer = false
-    if callCount == 0 { session?.rest() }
-  }
-
   func heedPings(_ session: Session) {
     if session.sink.sentReply {
       session.sink.sentReply = false

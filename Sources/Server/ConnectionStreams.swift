@@ -1,7 +1,7 @@
 internal import GRPC
 internal import HTTP2
 internal import Services
-internal import Wire
+internal import API
 
 /// Calls whose messages come and go while they last.
 extension Connection {

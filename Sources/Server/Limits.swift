@@ -49,8 +49,6 @@ package struct Limits: Sendable {
   /// Frames of one connection; past it nothing more is read from it until the client takes them.
   package var queuedFramesMax = 1_000
   package var writeBufferBytes = 65_536
-  /// Within this time of its last use an idle connection gives memory back, and one that is used does at most so often.
-  package var restMillis: Int64 = 1_000
   /// What libssl was given to write.
   package var socket = Untaken.Limits(stillMillis: 20_000, wholeMillis: 60_000)
 
@@ -86,14 +84,14 @@ package struct Limits: Sendable {
 
   /// Password hashes that may wait; past them a call is refused before any hashing.
   package var passwordWorkersQueueMax = 64
-  /// How long a hashing thread without work keeps the memory of its last hash.
-  package var passwordMemoryKeptMillis: Int64 = 1_000
 
   /// Towards identity providers.
   package var fetch = FetchLimits()
 
   // The metrics endpoint.
-  package var metricsConnectionsMax = 8
+  package var metricsConnectionsMax = 32
+  /// An IPv6 network of 64 bits counts as one address.
+  package var metricsConnectionsPerAddressMax = 8
   package var metricsRequestBytesMax = 4_096
   /// From a connection to the end of its answer.
   package var metricsRequestMillis: Int64 = 5_000

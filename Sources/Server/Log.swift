@@ -6,7 +6,7 @@ internal import Reactor
 internal import Services
 internal import Store
 internal import Synchronization
-internal import Wire
+internal import API
 
 /// The server's log: one JSON object a line, never a secret. A thin front so that levels are looked at before any text
 /// is made.
@@ -41,8 +41,8 @@ package struct Log: Sendable {
   func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
     guard logger.logLevel <= .info else { return }
     var fields = [
-      ("caller", context.caller.name.text), ("method", context.path), ("outcome", outcome),
-      ("peer", context.peerAddress),
+      ("caller", context.caller.name.text), ("credential", context.caller.credential.rawValue),
+      ("method", context.path), ("outcome", outcome), ("peer", context.peerAddress),
     ]
     if clientGone { fields.append(Log.clientGone) }
     lines.write(.info, "call", fields)
@@ -68,7 +68,7 @@ package struct Log: Sendable {
       if let field = failure.field { fields["field"] = .string(field) }
       if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
-    case let error as WireError:
+    case let error as ProtobufError:
       var fields = fields(context, Log.outcome(of: error))
       if case .text(let field) = error { fields["field"] = .string(field) }
       if case .malformed(let fault) = error { fields["debug"] = .string("malformed: \(fault.rawValue)") }
@@ -83,7 +83,7 @@ package struct Log: Sendable {
   }
 
   /// As the client is told: a reason, or the name of a status that has none.
-  private static func outcome(of error: WireError) -> String {
+  private static func outcome(of error: ProtobufError) -> String {
     switch error {
     case .text: Failure.Reason.invalidField.rawValue
     case .malformed: "INTERNAL"
@@ -93,8 +93,8 @@ package struct Log: Sendable {
 
   private func fields(_ context: CallContext, _ outcome: String) -> Logger.Metadata {
     [
-      "caller": .string(context.caller.name.text), "method": .string(context.path), "outcome": .string(outcome),
-      "peer": .string(context.peerAddress),
+      "caller": .string(context.caller.name.text), "credential": .string(context.caller.credential.rawValue),
+      "method": .string(context.path), "outcome": .string(outcome), "peer": .string(context.peerAddress),
     ]
   }
 

@@ -5,8 +5,12 @@ internal import Store
 /// The providers' verdicts in the domain's words.
 struct ProviderDesk: Identity.Providers {
   private let registry: Registry
+  private let notices: ProviderNotices?
 
-  init(_ registry: Registry) { self.registry = registry }
+  init(_ registry: Registry, _ notices: ProviderNotices? = nil) {
+    self.registry = registry
+    self.notices = notices
+  }
 
   var flowProviderIDs: Set<String> { registry.flowProviderIDs }
 
@@ -17,7 +21,7 @@ struct ProviderDesk: Identity.Providers {
       if let credential = try verifyNow(presented, token, at: now) { return credential }
       return VerifiedCredential(try await registry.ask(presented, of: token.providerID, at: now), presenting: token)
     } catch let refusal as ProviderRefusal {
-      throw Failure(refusal, field: "credential.provider_token")
+      throw failure(refusal, of: token.providerID, field: "credential.provider_token")
     }
   }
 
@@ -47,7 +51,7 @@ struct ProviderDesk: Identity.Providers {
         authorizationURL: started.authorizationURL, responseMode: started.responseMode.rawValue,
         stateIsEchoed: started.stateIsEchoed, kept: started.kept)
     } catch let refusal as ProviderRefusal {
-      throw Failure(refusal, field: "provider_id")
+      throw failure(refusal, of: flow.providerID, field: "provider_id")
     }
   }
 
@@ -63,8 +67,13 @@ struct ProviderDesk: Identity.Providers {
       let tokens = ProviderTokens(verified.own, of: order.providerID)
       return VerifiedCredential(verified, tokens)
     } catch let refusal as ProviderRefusal {
-      throw Failure(refusal, field: Failure.flowField)
+      throw failure(refusal, of: order.providerID, field: Failure.flowField)
     }
+  }
+
+  private func failure(_ refusal: ProviderRefusal, of provider: String, field: String) -> Failure {
+    if case .misconfigured(let why, let fix) = refusal { notices?.misconfigured(provider, why: why, fix: fix) }
+    return Failure(refusal, field: field)
   }
 }
 
@@ -130,6 +139,10 @@ extension Failure {
       self.init(
         .providerUnavailable, field: field, hint: "The provider cannot be reached now; try again.",
         retryAfterMillis: 5_000, debug: why)
+    case .misconfigured(let why, _):
+      self.init(
+        .providerMisconfigured, field: field,
+        hint: "The operator has to correct the provider's settings: the server's log says how.", debug: why)
     case .denied(let why):
       self.init(.providerDenied, field: field, hint: "The person, or the provider, said no.", debug: why)
     case .refused(let why):

@@ -1,3 +1,4 @@
+internal import API
 internal import Identity
 internal import Admission
 internal import Crypto
@@ -30,7 +31,7 @@ package final class Server: Sendable {
   private let background = Mutex<Background?>(nil)
   private let certificates: CertificateWatch
   private let courier: Courier
-  private let deliveryThread: DeliveryThread?
+  private let deliveryThreads: [DeliveryThread]
   private let keys: SigningKeyWatch
   private let endpointMailbox: Mailbox<HTTPEndpoint.Letter>
   private let keysMailbox: Mailbox<HTTPEndpoint.Letter>
@@ -43,7 +44,6 @@ package final class Server: Sendable {
     let storeHealth = StoreHealth(health, graceMillis: settings.limits.storeGoneMillis, log: log)
     let metrics = ServerMetrics(
       registry, providers: settings.providers.map(\.id), roads: settings.delivery.roadNames, storeHealth: storeHealth)
-    try settings.checkFiles()
     let tls = try Server.naming("tls") {
       try CurrentContext(settings.tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }
@@ -60,18 +60,21 @@ package final class Server: Sendable {
     let count = settings.reactors > 0 ? settings.reactors : processorCount()
     fetcher = try Server.naming("fetch") { try CurlFetcher(settings.fetchSettings, drivers: count) }
     let counted = CountedFetcher(fetcher: fetcher, metrics: metrics)
-    let providers = try Settings.again { () throws(ConfigurationError) in try settings.registry(fetching: counted) }
+    let notices = ProviderNotices(log, metrics, nowMillis: wallMillis)
+    let providers = try Settings.again { () throws(ConfigurationError) in
+      try settings.registry(fetching: counted, notices)
+    }
     let passwords = try Server.passwords(settings, ImportKeys(opened.store, vault, log), metrics)
     let backups = try Server.naming("store.backup_folder") { try settings.backupDesk(of: opened.store, log: log) }
     let environment = Environment(
       store: opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: vault,
-      passwords: passwords, tokens: tokens, providers: ProviderDesk(providers),
+      passwords: passwords, tokens: tokens, providers: ProviderDesk(providers, notices),
       policy: settings.policy, backups: backups ?? settings.postgres.noBackups)
     let desk = Desk(environment, idempotencyKeys: IdempotencyKeys(secret: vault.idempotency))
     let methods = Server.methods(desk, tokens, health, reflection: settings.reflection, settings.limits)
     let shared = Shared(
       limits: settings.limits, methods: methods, callers: settings.callerTable(methods.map(\.path)), tls: tls,
-      store: opened.store, signer: tokens.signer, log: log, metrics: metrics)
+      store: opened.store, log: log, metrics: metrics)
 
     let listening = try Server.naming("listen") {
       try BoundSocket(
@@ -83,9 +86,9 @@ package final class Server: Sendable {
     storeHealth.tell { [workers] in for worker in workers { worker.mailbox.post(.healthChanged) } }
     workersRunning = Atomic(count)
     acceptorMailbox = try Mailbox()
-    let deliveryFetcher = try Server.naming("delivery") { try settings.deliveryFetcher() }
-    let roads = try settings.roads(deliveryFetcher)
-    deliveryThread = try Server.naming("delivery") { try deliveryFetcher.map { try DeliveryThread($0) } }
+    let deliveryFetchers = try Server.naming("delivery") { try settings.deliveryFetchers() }
+    let roads = try settings.roads(deliveryFetchers)
+    deliveryThreads = try Server.naming("delivery") { try deliveryFetchers.startThreads() }
     courier = Courier(
       environment, templates: try Settings.again(settings.templates), roads: roads,
       schedule: settings.delivery.schedule, metrics: metrics, log: log)
@@ -100,7 +103,11 @@ package final class Server: Sendable {
     try startWorkers(shared, calls)
     try startAcceptor(shared, listening)
     let sweeper = Server.sweeper(environment, log, metrics)
-    background.withLock { [courier, keys, certificates] background in
+    startBackground(sweeper)
+  }
+
+  private func startBackground(_ sweeper: Sweeper) {
+    background.withLock { [courier, keys, certificates, settings] background in
       background = Background(
         sweeping: Task.detached { await sweeper.run() }, delivering: Task.detached { await courier.run() },
         watchingKeys: keys.start(),
@@ -263,30 +270,32 @@ package final class Server: Sendable {
     }
   }
 
-  /// Those under way may end; what is cut off is tried again by the next start.
+  /// Those under way may end; what is cut off is tried again by the next start. A thread that waits in libcurl for a
+  /// relay stops later: it is not waited for.
   private func endDeliveries(_ delivering: Task<Void, Never>) async {
     let patienceMillis = min(settings.delivery.schedule.attemptMillis, settings.limits.drainMillis)
-    let patience = Task.detached { [deliveryThread] in
-      try? await Task.sleep(nanoseconds: UInt64(patienceMillis) * 1_000_000)
-      if !Task.isCancelled { deliveryThread?.stop() }
+    let isOver = Bell()
+    Task.detached {
+      await delivering.value
+      isOver.end()
     }
-    await delivering.value
-    patience.cancel()
-    deliveryThread?.stop()
+    await isOver.wait(millis: patienceMillis)
+    for thread in deliveryThreads { thread.stop() }
+    await isOver.wait(millis: Server.cutOffMillis)
   }
+
+  /// For attempts that were cut off to be noted.
+  private static let cutOffMillis: Int64 = 500
 
   // MARK: Parts
 
   private static func methods(
     _ desk: Desk, _ tokens: TokenDesk, _ health: HealthState, reflection: Bool, _ limits: Limits
   ) -> [Method] {
-    let product = [
-      AuthService.name, AccountService.name, SessionService.name, ProviderFlowService.name, AdminService.name,
-      SecondFactorService.name, VerificationService.name, EventService.name,
-    ]
+    let product = DescriptorSet.services.filter { $0.hasPrefix("latchkey.") }
     var methods = HealthService(health, services: product).methods
     if reflection {
-      methods += ReflectionService(services: product + ["grpc.health.v1.Health"] + ReflectionService.names).methods
+      methods += ReflectionService(services: product + [HealthRPC.service] + ReflectionService.names).methods
     }
     methods += AuthService(desk).methods + AccountService(desk).methods + AdminService(desk).methods
     methods += SessionService(desk, signingKeys: { tokens.signingKeys() }).methods + ProviderFlowService(desk).methods
@@ -300,11 +309,9 @@ package final class Server: Sendable {
   ) throws -> PasswordDesk {
     let hasher = try PasswordHasher(memoryKiB: settings.passwordMemoryKiB, iterations: settings.passwordIterations)
     let count = settings.passwordWorkers > 0 ? settings.passwordWorkers : processorCount()
-    let rest = Workers.Rest(
-      after: .milliseconds(settings.limits.passwordMemoryKeptMillis), PasswordHasher.releaseMemory)
     // Nice 10: hashing must not keep a reactor from its core.
     let workers = Workers(
-      name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10, rest: rest)
+      name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
     return PasswordDesk(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
   }
 

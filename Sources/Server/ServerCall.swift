@@ -5,7 +5,7 @@ internal import HTTP2
 internal import Identity
 internal import Services
 internal import Store
-internal import Wire
+internal import API
 
 /// One call on its stream: the protocol's state machine, the method it is for, and how far it has come.
 final class ServerCall {
@@ -104,6 +104,8 @@ final class ServerCall {
   func woken(arena: Arena) -> StreamStep? { handler?.woken(arena: arena) }
 
   var follows: Bool { handler?.follows ?? false }
+
+  var nextDueMillis: Int64? { handler?.nextDueMillis }
 
   func news() { handler?.news() }
 

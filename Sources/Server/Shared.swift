@@ -13,14 +13,13 @@ final class Shared: Sendable {
   let callers: CallerTable
   let tls: CurrentContext
   let store: any Store
-  let signer: TurnSigner
   let log: Log
   let metrics: ServerMetrics
   let census: Census
 
   init(
     limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store,
-    signer: TurnSigner, log: Log, metrics: ServerMetrics
+    log: Log, metrics: ServerMetrics
   ) {
     self.limits = limits
     self.methods = methods
@@ -28,7 +27,6 @@ final class Shared: Sendable {
     self.callers = callers
     self.tls = tls
     self.store = store
-    self.signer = signer
     self.log = log
     self.metrics = metrics
     census = Census(limits)

@@ -55,6 +55,10 @@ final class StoreHealth: Sendable {
     tell?()
   }
 
+  func reachedHalf(of limit: String) {
+    log.warning("a caller has used half of a limit that all its users share", ["limit": limit])
+  }
+
   func lacksConnections(_ why: String) {
     log.warning("the database answers, and refuses further connections", ["why": why])
   }

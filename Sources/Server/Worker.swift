@@ -4,7 +4,7 @@ internal import Reactor
 internal import Services
 internal import Store
 internal import Synchronization
-internal import Wire
+internal import API
 
 /// The driver of one reactor: its connections, and the order of a turn.
 @safe final class Worker: ReactorDriver {
@@ -16,7 +16,6 @@ internal import Wire
   static let untakenTimer: UInt32 = lifeTimer + 3
   static let followTimer: UInt32 = lifeTimer + 4
   static let lingerTimer: UInt32 = lifeTimer + 5
-  static let restTimer: UInt32 = lifeTimer + 6
 
   private static let fetchTicket = Ticket(slot: .max - 1, generation: 0)
   private static let storeTicket = Ticket(slot: .max - 2, generation: 0)
@@ -61,7 +60,6 @@ internal import Wire
   /// On the thread that is to run it, and before it is given connections: without the store it can answer none.
   func attach() throws {
     try shared.store.attachThread()
-    shared.signer.attachThread()
     guard let descriptor = shared.store.watchedDescriptor else { return }
     try reactor.watch(descriptor, Worker.storeTicket, read: true, write: false)
   }
@@ -72,7 +70,6 @@ internal import Wire
     // Of tasks that it did not wait for nobody hears any more.
     running = RunningCalls()
     fetches.close()
-    shared.signer.detachThread()
     shared.store.detachThread()
   }
 
@@ -110,7 +107,6 @@ internal import Wire
     case Worker.begunTimer: connection.begunFired()
     case Worker.untakenTimer: connection.untakenFired()
     case Worker.followTimer: connection.followFired()
-    case Worker.restTimer: connection.restFired()
     default: connection.deadlineFired(streamID: Int32(kind))
     }
   }
@@ -163,13 +159,6 @@ internal import Wire
     }
   }
 
-  func gathered() -> Bool {
-    guard shared.signer.isWaiting else { return false }
-    // Who goes on after this may ask for what was committed since the snapshot; and the writer need not wait for us.
-    shared.store.endTurn()
-    return shared.signer.signAll()
-  }
-
   func endTurn() {
     shared.store.endTurn()
     // Flushing can touch again (streams told that the server goes): they are appended and served in the same pass.
@@ -188,7 +177,7 @@ internal import Wire
     }
   }
 
-  var hasLeftovers: Bool { !queues.isEmpty || shared.signer.isWaiting }
+  var hasLeftovers: Bool { !queues.isEmpty }
 
   func stopWhenEmpty() {
     // A fetch may be for a call of another reactor: keys are fetched for everybody.

@@ -2,7 +2,7 @@ internal import GRPC
 internal import Identity
 internal import Reactor
 internal import Services
-internal import Wire
+internal import API
 
 /// What calls have done: decided on the spot, or by one task at a time whose end comes as a letter.
 extension Worker {
@@ -23,12 +23,12 @@ extension Worker {
 
   /// The call's one task: it begins right here, and whatever resumes it does so on this thread.
   private func launch(
-    _ work: @escaping @Sendable () async throws -> any WireEncodable, of call: ServerCall, on connection: Connection
+    _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
     let (mailbox, task) = (mailbox, running.add(call, on: connection))
     call.hasTask = true
     Task.immediate(executorPreference: mailbox) {
-      let result: Result<any WireEncodable, any Error>
+      let result: Result<any ProtobufEncodable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
       mailbox.post(.answered(task: task, result))
     }
@@ -45,7 +45,7 @@ extension Worker {
     }
   }
 
-  func answered(_ task: Int, _ result: Result<any WireEncodable, any Error>) {
+  func answered(_ task: Int, _ result: Result<any ProtobufEncodable, any Error>) {
     let (call, connection) = ended(task)
     switch result {
     case .success(let message):

@@ -1,13 +1,13 @@
 internal import Reactor
 internal import Services
 internal import Synchronization
-internal import Wire
+internal import API
 
 /// What reaches a worker from other threads.
 enum WorkerLetter: Sendable {
   case accepted(descriptor: Int32, address: String)
   /// What the task of a unary call came to, by its number among those that run.
-  case answered(task: Int, Result<any WireEncodable, any Error>)
+  case answered(task: Int, Result<any ProtobufEncodable, any Error>)
   /// The same of what a streaming call wanted done.
   case worked(task: Int, Result<any Sendable, any Error>)
   /// The store has more for calls that follow it.

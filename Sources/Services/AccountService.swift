@@ -1,10 +1,9 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 /// latchkey.v1.AccountService: the life of an account around the five calls.
 package struct AccountService: Sendable {
-  package static let name = "latchkey.v1.AccountService"
   private let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
@@ -12,22 +11,23 @@ package struct AccountService: Sendable {
   package var methods: [Method] { [create, get, update, delete, merge] }
 
   private var create: Method {
-    .unary("/\(AccountService.name)/Create", CreateRequest.self) { request, message, context, _ in
+    .unary(AccountRPC.create) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: CreateRequest.self))
       let order = CreateAccountRequest(
-        email: try Shape.email(request.email, "email"), password: try Shape.password(request.password, "password"),
-        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
+        email: try Shape.mailableEmail(request.email, "email", desk.environment.policy),
+        password: try Shape.password(request.password, "password"),
+        displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
         photoURL: try Shape.webURL(request.photoURL, "photo_url"),
         mail: MailOrder(
           continueURI: try Shape.text(request.continueURI, "continue_uri", bytesMax: Shape.urlBytesMax),
-          locale: try Shape.locale(request.locale)),
+          locale: Shape.locale(request.locale)),
         code: try Shape.text(request.code, "code", bytesMax: Shape.handleBytesMax))
       let create = CreateAccount(desk.environment)
       return .task {
         switch try await create(order, call) {
-        case .session(let grant): CreateResponse(outcome: .session(Wire.Session(grant)))
+        case .session(let grant): CreateResponse(outcome: .session(API.Session(grant)))
         case .verificationSent(let expiresAt):
           CreateResponse(outcome: .verificationSent(VerificationSent(expiresAtMillis: expiresAt.millis)))
         }
@@ -36,30 +36,30 @@ package struct AccountService: Sendable {
   }
 
   private var get: Method {
-    .unary("/\(AccountService.name)/Get", GetRequest.self, isLookUp: true) { request, message, context, arena in
+    .unary(AccountRPC.get, isLookUp: true) { request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try GetAccount(
         desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
-      return try desk.read(reading, arena) { GetResponse(account: Wire.Account($0)) }
+      return try desk.read(reading, arena) { GetResponse(account: API.Account($0)) }
     }
   }
 
   private var update: Method {
-    .unary("/\(AccountService.name)/Update", UpdateRequest.self) { request, message, context, _ in
+    .unary(AccountRPC.update) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: UpdateRequest.self))
-      let order = try Shape.update(request)
+      let order = try Shape.update(request, desk.environment.policy)
       let update = UpdateAccount(desk.environment)
-      return .task { UpdateResponse(session: Wire.Session(try await update(order, call))) }
+      return .task { UpdateResponse(session: API.Session(try await update(order, call))) }
     }
   }
 
   private var merge: Method {
-    .unary("/\(AccountService.name)/Merge", Wire.MergeRequest.self) { request, message, context, _ in
+    .unary(AccountRPC.merge) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client,
-        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.MergeRequest.self))
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.MergeRequest.self))
       let order = try Shape.merge(request)
       let merge = MergeAccounts(desk.environment)
       return .task { MergeResponse(try await merge(order, call)) }
@@ -67,7 +67,7 @@ package struct AccountService: Sendable {
   }
 
   private var delete: Method {
-    .unary("/\(AccountService.name)/Delete", DeleteRequest.self) { request, message, context, _ in
+    .unary(AccountRPC.delete) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: DeleteRequest.self))

@@ -1,20 +1,20 @@
 internal import Identity
-internal import Wire
+internal import API
 
 // The shapes of Update and Merge.
 
 extension Shape {
   /// The mask alone says what is changed: `email_verified` and whatever else a person may not set has no path in it
   /// (check 109), and what stands in the account without being named is passed over.
-  static func update(_ request: UpdateRequest) throws -> UpdateAccountRequest {
+  static func update(_ request: UpdateRequest, _ policy: Policy) throws -> UpdateAccountRequest {
     var order = UpdateAccountRequest(idToken: try token(request.idToken, "id_token"))
-    let account = request.account ?? Wire.Account()
+    let account = request.account ?? API.Account()
     for path in request.updateMask?.paths ?? [] {
       switch path {
       case "display_name":
-        order.displayName = try text(account.displayName, "account.display_name", bytesMax: displayNameBytesMax)
+        order.displayName = try shown(account.displayName, "account.display_name", bytesMax: displayNameBytesMax)
       case "photo_url": order.photoURL = try webURL(account.photoURL, "account.photo_url")
-      case "email": order.email = try email(account.email, "account.email")
+      case "email": order.email = try mailableEmail(account.email, "account.email", policy)
       default: throw invalid("update_mask", "Only display_name, photo_url and email can be changed here.")
       }
     }
@@ -24,12 +24,12 @@ extension Shape {
     }
     let wayBack = MailOrder(
       continueURI: try text(request.continueURI, "continue_uri", bytesMax: urlBytesMax),
-      locale: try locale(request.locale))
+      locale: locale(request.locale))
     if !wayBack.continueURI.isEmpty { order.mail = wayBack }
     return order
   }
 
-  static func merge(_ request: Wire.MergeRequest) throws -> Identity.MergeRequest {
+  static func merge(_ request: API.MergeRequest) throws -> Identity.MergeRequest {
     guard request.keep.count <= keepMax else { throw invalid("keep", "At most \(keepMax).") }
     return Identity.MergeRequest(
       survivorIDToken: try token(request.survivorIDToken, "survivor_id_token"),
@@ -45,9 +45,9 @@ extension Shape {
 extension MergeResponse {
   init(_ answer: MergeAnswer) {
     self.init(
-      session: answer.session.map(Wire.Session.init),
+      session: answer.session.map(API.Session.init),
       conflicts: answer.conflicts.map {
-        Wire.MergeConflict(field: $0.field, survivorValue: $0.survivorValue, otherValue: $0.otherValue)
+        API.MergeConflict(field: $0.field, survivorValue: $0.survivorValue, otherValue: $0.otherValue)
       },
       movedProviderIDs: answer.movedProviderIDs, closedAccountID: answer.closedAccountID)
   }

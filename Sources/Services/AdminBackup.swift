@@ -1,6 +1,6 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 extension AdminService {
   /// A large database is copied at leisure; `store.backup_seconds` ends a copy earlier.
@@ -8,7 +8,7 @@ extension AdminService {
 
   var backup: Method {
     .unary(
-      "/\(AdminService.name)/Backup", BackupRequest.self, timeLimitMillis: AdminService.backupMillisMax
+      AdminRPC.backup, timeLimitMillis: AdminService.backupMillisMax
     ) { [desk] _, message, context, _ in
       let call = try desk.facts(context, message)
       let backUp = BackUp(desk.environment)

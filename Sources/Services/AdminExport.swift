@@ -2,12 +2,12 @@ internal import GRPC
 internal import Identity
 internal import Store
 internal import Synchronization
-internal import Wire
+internal import API
 
 extension AdminService {
   var exportAccounts: Method {
     Method(
-      "/\(AdminService.name)/ExportAccounts", timeLimitMillis: AdminService.batchesMillisMax,
+      AdminRPC.exportAccounts.path, timeLimitMillis: AdminService.batchesMillisMax,
       .stream(fromClient: false) { [desk] context in Exporting(desk, context) })
   }
 }
@@ -68,7 +68,7 @@ private final class ExportBook: Sendable {
 
 extension ExportedAccount {
   fileprivate init(_ state: AccountState, _ includesSecrets: Bool) {
-    self.init(account: Wire.Account(state))
+    self.init(account: API.Account(state))
     guard includesSecrets else { return }
     passwordHash = state.account.passwordHash ?? ""
     account?.secondFactors = state.factors.map { factor in

@@ -1,8 +1,9 @@
+internal import Encodings
 internal import GRPC
 internal import Identity
 internal import Import
 internal import Store
-internal import Wire
+internal import API
 
 extension AdminService {
   /// Of one message: a thousand rows as Firebase exports them.
@@ -12,7 +13,7 @@ extension AdminService {
 
   var importAccounts: Method {
     Method(
-      "/\(AdminService.name)/ImportAccounts", messageBytesMax: AdminService.batchBytesMax,
+      AdminRPC.importAccounts.path, messageBytesMax: AdminService.batchBytesMax,
       timeLimitMillis: AdminService.batchesMillisMax,
       .stream(fromClient: true) { [desk] context in Importing(desk, context) })
   }
@@ -89,12 +90,15 @@ private struct ImportPlan: Sendable {
     if let key, !dryRun { try await importing.keep(key) }
     var response = ImportAccountsResponse()
     var (rows, numbers) = ([ImportRow](), [Int]())
+    var leftOut: [ImportError] = []
     for (number, account) in accounts.enumerated() {
       // Others want this reactor, too.
       if number % 100 == 99 { await Task.yield() }
       do {
-        rows.append(try row(account))
+        var fields: [Failure] = []
+        rows.append(try row(account, leavingOut: &fields))
         numbers.append(number)
+        leftOut += fields.map { ImportError(leftOut: $0, number, account) }
       } catch let failure as Failure {
         response.errors.append(ImportError(failure, number, account))
       }
@@ -107,18 +111,20 @@ private struct ImportPlan: Sendable {
       }
     }
     response.errors.sort { $0.row < $1.row }
+    let failed = Set(response.errors.map(\.row))
+    response.leftOut = leftOut.filter { !failed.contains($0.row) }
     return response
   }
 
   // MARK: the shape of a row
 
-  private func row(_ account: ImportedAccount) throws -> ImportRow {
+  private func row(_ account: ImportedAccount, leavingOut fields: inout [Failure]) throws -> ImportRow {
     var row = ImportRow()
     if !account.accountID.isEmpty { row.id = try Shape.accountID(account.accountID, "account_id") }
     if !account.email.isEmpty { row.email = try Shape.email(account.email, "email") }
     row.emailVerified = account.emailVerified
     if !account.phoneNumber.isEmpty { row.phoneNumber = try Shape.phoneNumber(account.phoneNumber, "phone_number") }
-    row.displayName = try Shape.text(account.displayName, "display_name", bytesMax: Shape.displayNameBytesMax)
+    row.displayName = try Shape.shown(account.displayName, "display_name", bytesMax: Shape.importedNameBytesMax)
     row.photoURL = try Shape.webURL(account.photoURL, "photo_url")
     row.disabled = account.disabled
     if !account.passwordHash.isEmpty { row.passwordHash = try hash(account) }
@@ -128,7 +134,9 @@ private struct ImportPlan: Sendable {
       try environment.tokens.validateCustomClaims(account.customClaimsJSON, field: "custom_claims_json")
       row.customClaimsJSON = account.customClaimsJSON
     }
-    row.identities = try account.providers.filter { !ImportPlan.ownWays.contains($0.providerID) }.map(identity)
+    row.identities = try account.providers.filter { !ImportPlan.ownWays.contains($0.providerID) }.map { provider in
+      try identity(provider, leavingOut: &fields)
+    }
     row.phoneFactors = try account.phoneFactors.map(factor)
     return row
   }
@@ -147,17 +155,28 @@ private struct ImportPlan: Sendable {
     }
   }
 
-  private func identity(_ provider: LinkedProvider) throws -> ImportRow.Identity {
+  private func identity(_ provider: LinkedProvider, leavingOut fields: inout [Failure]) throws -> ImportRow.Identity {
     let providerID = try Shape.required(
       provider.providerID, "providers.provider_id", bytesMax: Shape.providerIDBytesMax)
     let subject = try Shape.required(provider.subject, "providers.subject", bytesMax: Shape.subjectBytesMax)
     let key = IdentityKey(
       providerID: providerID, subject: try environment.providers.subject(ofImported: subject, at: providerID))
+    let email = provider.email.isEmpty
+      ? nil : try optional(&fields) { try Shape.email(provider.email, "providers.email") }
     return ImportRow.Identity(
-      key: key, email: provider.email.isEmpty ? nil : try Shape.email(provider.email, "providers.email"),
-      displayName: try Shape.text(
-        provider.displayName, "providers.display_name", bytesMax: Shape.displayNameBytesMax),
-      photoURL: try Shape.webURL(provider.photoURL, "providers.photo_url"))
+      key: key, email: email,
+      displayName: ShownText.cut(ShownText.cleaned(provider.displayName), bytesMax: Shape.importedNameBytesMax),
+      photoURL: try optional(&fields) { try Shape.webURL(provider.photoURL, "providers.photo_url") } ?? "")
+  }
+
+  /// What only describes an identity: a value that is not valid is reported, and costs no user their account.
+  private func optional(_ fields: inout [Failure], _ value: () throws -> String) throws -> String? {
+    do {
+      return try value()
+    } catch let failure as Failure {
+      fields.append(failure)
+      return nil
+    }
   }
 
   private func factor(_ factor: ImportedPhoneFactor) throws -> ImportRow.PhoneFactor {
@@ -165,7 +184,7 @@ private struct ImportPlan: Sendable {
       id: factor.factorID.isEmpty ? nil : try Shape.required(
         factor.factorID, "phone_factors.factor_id", bytesMax: Shape.factorIDBytesMax),
       phoneNumber: try Shape.phoneNumber(factor.phoneNumber, "phone_factors.phone_number"),
-      displayName: try Shape.text(
+      displayName: try Shape.shown(
         factor.displayName, "phone_factors.display_name", bytesMax: Shape.displayNameBytesMax),
       enrolledAt: factor.enrolledAtMillis.map(Timestamp.init))
   }
@@ -190,5 +209,10 @@ extension ImportError {
     self.init(
       row: Int32(row), accountID: account.accountID, reason: failure.reason.rawValue, field: failure.field ?? "",
       message: failure.hint)
+  }
+
+  fileprivate init(leftOut failure: Failure, _ row: Int, _ account: ImportedAccount) {
+    self.init(failure, row, account)
+    reason = ""
   }
 }

@@ -1,10 +1,9 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 /// latchkey.v1.AdminService: for callers with the right to it, and never for unidentified ones.
 package struct AdminService: Sendable {
-  package static let name = "latchkey.v1.AdminService"
   let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
@@ -17,15 +16,15 @@ package struct AdminService: Sendable {
   }
 
   private var lookup: Method {
-    .unary("/\(AdminService.name)/Lookup", LookupRequest.self, isLookUp: true) { request, _, _, arena in
+    .unary(AdminRPC.lookup, isLookUp: true) { request, _, _, arena in
       try desk.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
-        LookupResponse(account: Wire.Account(state))
+        LookupResponse(account: API.Account(state))
       }
     }
   }
 
   private var list: Method {
-    .unary("/\(AdminService.name)/List", ListRequest.self, isLookUp: true) { request, _, _, arena in
+    .unary(AdminRPC.list, isLookUp: true) { request, _, _, arena in
       let size = Int(request.pageSize)
       guard 0...ListAccounts.accountsMax ~= size else {
         throw Shape.invalid("page_size", "1 to \(ListAccounts.accountsMax), or 0 for \(ListAccounts.usualAccounts).")
@@ -34,37 +33,37 @@ package struct AdminService: Sendable {
         pageToken: try Shape.text(request.pageToken, "page_token", bytesMax: Shape.pageTokenBytesMax),
         accountsMax: size == 0 ? ListAccounts.usualAccounts : size)
       return try desk.read(reading, arena) { page in
-        ListResponse(accounts: page.accounts.map(Wire.Account.init), nextPageToken: page.nextToken ?? "")
+        ListResponse(accounts: page.accounts.map(API.Account.init), nextPageToken: page.nextToken ?? "")
       }
     }
   }
 
   private var setDisabled: Method {
-    .unary("/\(AdminService.name)/SetDisabled", SetDisabledRequest.self) { request, message, context, _ in
+    .unary(AdminRPC.setDisabled) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let setDisabled = SetDisabled(desk.environment)
       return .task {
         let state = try await setDisabled(accountID: id, disabled: request.disabled, call)
-        return SetDisabledResponse(account: Wire.Account(state))
+        return SetDisabledResponse(account: API.Account(state))
       }
     }
   }
 
   private var setCustomClaims: Method {
-    .unary("/\(AdminService.name)/SetCustomClaims", SetCustomClaimsRequest.self) { request, message, context, _ in
+    .unary(AdminRPC.setCustomClaims) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let setCustomClaims = SetCustomClaims(desk.environment)
       return .task {
         let state = try await setCustomClaims(accountID: id, claimsJSON: request.claimsJSON, call)
-        return SetCustomClaimsResponse(account: Wire.Account(state))
+        return SetCustomClaimsResponse(account: API.Account(state))
       }
     }
   }
 
   private var revokeSessions: Method {
-    .unary("/\(AdminService.name)/RevokeSessions", RevokeSessionsRequest.self) { request, message, context, _ in
+    .unary(AdminRPC.revokeSessions) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let revokeSessions = RevokeSessions(desk.environment)
@@ -75,7 +74,7 @@ package struct AdminService: Sendable {
   }
 
   private var deleteAccount: Method {
-    .unary("/\(AdminService.name)/DeleteAccount", DeleteAccountRequest.self) { request, message, context, _ in
+    .unary(AdminRPC.deleteAccount) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let erase = EraseAccount(desk.environment)
@@ -88,33 +87,33 @@ package struct AdminService: Sendable {
 
   private var removeSecondFactors: Method {
     .unary(
-      "/\(AdminService.name)/RemoveSecondFactors", RemoveSecondFactorsRequest.self
+      AdminRPC.removeSecondFactors
     ) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let removeSecondFactors = RemoveSecondFactors(desk.environment)
       return .task {
         let (state, removed) = try await removeSecondFactors(accountID: id, call)
-        return RemoveSecondFactorsResponse(account: Wire.Account(state), removed: Int32(clamping: removed))
+        return RemoveSecondFactorsResponse(account: API.Account(state), removed: Int32(clamping: removed))
       }
     }
   }
 
   private var unlinkProvider: Method {
-    .unary("/\(AdminService.name)/UnlinkProvider", UnlinkProviderRequest.self) { request, message, context, _ in
+    .unary(AdminRPC.unlinkProvider) { request, message, context, _ in
       let call = try desk.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let providerID = try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax)
       let unlinkProvider = UnlinkProvider(desk.environment)
       return .task {
         let state = try await unlinkProvider(accountID: id, providerID: providerID, call)
-        return UnlinkProviderResponse(account: Wire.Account(state))
+        return UnlinkProviderResponse(account: API.Account(state))
       }
     }
   }
 
   private var createCustomToken: Method {
-    .unary("/\(AdminService.name)/CreateCustomToken", Wire.CreateCustomTokenRequest.self) {
+    .unary(AdminRPC.createCustomToken) {
       request, message, context, _ in
       let call = try desk.facts(context, message)
       let order = Identity.CreateCustomTokenRequest(

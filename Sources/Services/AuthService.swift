@@ -1,9 +1,8 @@
 internal import Identity
-internal import Wire
+internal import API
 
 /// latchkey.v1.AuthService: the five calls this service exists for.
 package struct AuthService: Sendable {
-  package static let name = "latchkey.v1.AuthService"
   private let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
@@ -11,10 +10,12 @@ package struct AuthService: Sendable {
   package var methods: [Method] { [signIn, link, unlink, reauthenticate, fetchProviders] }
 
   private var signIn: Method {
-    .unary("/\(AuthService.name)/SignIn", Wire.SignInRequest.self) { request, message, context, _ in
+    .unary(AuthRPC.signIn) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client, binding: request.binding,
-        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.SignInRequest.self))
+        idempotencyKey: IdempotencyKey(
+          request.idempotencyKey, of: API.SignInRequest.self,
+          isOfGuest: request.credential?.kind?.isAnonymous ?? false))
       let credential = try Shape.credential(request.credential)
       let order = Identity.SignInRequest(
         credential: credential,
@@ -26,17 +27,17 @@ package struct AuthService: Sendable {
   }
 
   private var link: Method {
-    .unary("/\(AuthService.name)/Link", Wire.LinkRequest.self) { request, message, context, _ in
+    .unary(AuthRPC.link) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client, binding: request.binding,
-        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.LinkRequest.self))
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.LinkRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential, setsPassword: true)
       let link = Link(desk.environment)
       return .task {
         switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {
         case .session(let grant, let alreadyLinked):
-          LinkResponse(outcome: .session(Wire.Session(grant)), alreadyLinked: alreadyLinked)
+          LinkResponse(outcome: .session(API.Session(grant)), alreadyLinked: alreadyLinked)
         case .credentialInUse(let conflict): LinkResponse(outcome: .credentialInUse(.init(conflict)))
         case .secondFactorRequired(let required):
           LinkResponse(outcome: .secondFactorRequired(.init(required)))
@@ -46,20 +47,20 @@ package struct AuthService: Sendable {
   }
 
   private var unlink: Method {
-    .unary("/\(AuthService.name)/Unlink", Wire.UnlinkRequest.self) { request, message, context, _ in
+    .unary(AuthRPC.unlink) { request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client,
-        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.UnlinkRequest.self))
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.UnlinkRequest.self))
       let order = Identity.UnlinkRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax))
       let unlink = Unlink(desk.environment)
-      return .task { UnlinkResponse(session: Wire.Session(try await unlink(order, call))) }
+      return .task { UnlinkResponse(session: API.Session(try await unlink(order, call))) }
     }
   }
 
   private var reauthenticate: Method {
-    .unary("/\(AuthService.name)/Reauthenticate", Wire.ReauthenticateRequest.self) { request, message, context, _ in
+    .unary(AuthRPC.reauthenticate) { request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential)
@@ -67,7 +68,7 @@ package struct AuthService: Sendable {
       return .task {
         let order = Identity.ReauthenticateRequest(idToken: idToken, credential: credential)
         return switch try await reauthenticate(order, call) {
-        case .session(let grant): ReauthenticateResponse(outcome: .session(Wire.Session(grant)))
+        case .session(let grant): ReauthenticateResponse(outcome: .session(API.Session(grant)))
         case .secondFactorRequired(let required):
           ReauthenticateResponse(outcome: .secondFactorRequired(.init(required)))
         }
@@ -76,7 +77,7 @@ package struct AuthService: Sendable {
   }
 
   private var fetchProviders: Method {
-    .unary("/\(AuthService.name)/FetchProviders", Wire.FetchProvidersRequest.self, isLookUp: true) {
+    .unary(AuthRPC.fetchProviders, isLookUp: true) {
       request, message, context, arena in
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let subject: Identity.FetchProvidersRequest
@@ -96,11 +97,15 @@ package struct AuthService: Sendable {
   }
 }
 
+extension API.Credential.Kind {
+  fileprivate var isAnonymous: Bool { if case .anonymous = self { true } else { false } }
+}
+
 extension SignInResponse {
   /// Out of line, and boxed there: else it would have its room in the memory of the call's task.
-  @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any WireEncodable {
+  @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any ProtobufEncodable {
     switch answer {
-    case .session(let grant): SignInResponse(outcome: .session(Wire.Session(grant)))
+    case .session(let grant): SignInResponse(outcome: .session(API.Session(grant)))
     case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))
     case .secondFactorRequired(let required): SignInResponse(outcome: .secondFactorRequired(.init(required)))
     }

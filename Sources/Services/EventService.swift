@@ -3,7 +3,7 @@ internal import GRPC
 internal import Identity
 internal import Store
 internal import Synchronization
-internal import Wire
+internal import API
 
 /// How many calls may watch events at once, and how often each hears that nothing is new.
 package struct WatchLimits: Sendable {
@@ -16,7 +16,6 @@ package struct WatchLimits: Sendable {
 
 /// latchkey.v1.EventService: for callers with the right to it, and never for unidentified ones.
 package struct EventService: Sendable {
-  package static let name = "latchkey.v1.EventService"
   private let desk: Desk
   private let limits: WatchLimits
   private let seats: WatchSeats
@@ -30,7 +29,7 @@ package struct EventService: Sendable {
   package var methods: [Method] {
     [
       Method(
-        "/\(EventService.name)/Watch", timeLimitMillis: .max, isLookUp: true,
+        EventRPC.watch.path, timeLimitMillis: .max, isLookUp: true,
         .stream(fromClient: false) { context in
           EventWatcher(desk.environment, seats, heartbeatMillis: limits.heartbeatMillis, caller: context.caller.name)
         })
@@ -48,9 +47,12 @@ private final class EventWatcher: StreamHandler {
   private var types: Set<String> = []
   /// nil: from the moment on at which the first look is taken.
   private var cursor: EventCursor?
+  /// The last message was followed by more events, so the client has yet to learn where they end.
+  private var isBehind = false
   /// There may be something after the cursor.
   private var mayHaveMore = false
-  private var toldMillis = Int64.min
+  /// When the last message was sent; nil: none was.
+  private var toldMillis: Int64?
 
   init(_ environment: Environment, _ seats: WatchSeats, heartbeatMillis: Int64, caller: CallerName) {
     self.environment = environment
@@ -73,16 +75,18 @@ private final class EventWatcher: StreamHandler {
 
   func news() { mayHaveMore = true }
 
+  var nextDueMillis: Int64? { toldMillis.map { $0 + heartbeatMillis } }
+
+  private func isHeartbeatDue(_ nowMillis: Int64) -> Bool { nextDueMillis.map { nowMillis >= $0 } ?? true }
+
   func nextWork(nowMillis: Int64) -> StreamWork? {
-    let isHeartbeatDue = toldMillis == .min || nowMillis - toldMillis >= heartbeatMillis
-    guard seat != nil, mayHaveMore || isHeartbeatDue else { return nil }
+    guard seat != nil, mayHaveMore || isHeartbeatDue(nowMillis) else { return nil }
     mayHaveMore = false
     let reading = ReadEvents(after: cursor, types: types)
     return { [environment] in try await environment.read(reading) }
   }
 
-  /// What was read is told with the cursor of each event; where nothing was, the cursor alone is, at the beginning and
-  /// now and then.
+  /// Each event carries its cursor. The cursor alone follows the last event there is, and is the heartbeat.
   func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep {
     guard let batch = result as? EventBatch else { return StreamStep() }
     cursor = batch.cursor
@@ -91,10 +95,10 @@ private final class EventWatcher: StreamHandler {
       WatchEventsResponse(cursor: EventCursor(position: record.position).text, event: Event(record))
         .encode(arena: arena)
     }
-    let isHeartbeatDue = toldMillis == .min || nowMillis - toldMillis >= heartbeatMillis
-    if messages.isEmpty, batch.isLast, isHeartbeatDue {
-      messages = [WatchEventsResponse(cursor: batch.cursor.text).encode(arena: arena)]
+    if batch.isLast, !messages.isEmpty || isBehind || isHeartbeatDue(nowMillis) {
+      messages.append(WatchEventsResponse(cursor: batch.cursor.text).encode(arena: arena))
     }
+    isBehind = !batch.isLast
     if !messages.isEmpty { toldMillis = nowMillis }
     return StreamStep(messages)
   }

@@ -1,7 +1,7 @@
 package import GRPC
 internal import Admission
 internal import Identity
-package import Wire
+package import API
 
 /// The codes that only the application may produce.
 extension GRPC.Status.Code {
@@ -20,7 +20,7 @@ package enum Failures {
   package static func status(of error: any Error, arena: Arena) -> GRPC.Status {
     switch error {
     case let failure as Failure: return status(failure, arena)
-    case let error as WireError: return status(error, arena)
+    case let error as ProtobufError: return status(error, arena)
     case let refusal as CallerRefusal: return status(failure(refusal), arena)
     case let unknown as HealthService.UnknownService:
       return GRPC.Status(.notFound, "unknown service \(GRPC.Status.cut(unknown.name, bytesMax: 128))")
@@ -30,7 +30,7 @@ package enum Failures {
     }
   }
 
-  private static func status(_ error: WireError, _ arena: Arena) -> GRPC.Status {
+  private static func status(_ error: ProtobufError, _ arena: Arena) -> GRPC.Status {
     switch error {
     // R23: bytes that are no message are the fault of a library, not of the application.
     case .malformed: return GRPC.Status(.internal, "the message does not parse")
@@ -48,6 +48,7 @@ package enum Failures {
     case .unidentified:
       Failure(.callerUnidentified, hint: "Present a client certificate or an API key (authorization: Bearer lk_…).")
     case .unknown: Failure(.callerUnidentified, hint: "The certificate or API key names no known caller.")
+    case .ambiguous: Failure(.callerUnidentified, hint: "Send one authorization field only.")
     case .contradictory: Failure(.callerUnidentified, hint: "The certificate and the API key name different callers.")
     }
   }
@@ -76,7 +77,7 @@ package enum Failures {
       details.append(BadRequest(fieldViolations: [violation]).asAny(arena: arena))
     }
     if let millis = failure.retryAfterMillis { details.append(RetryInfo(retryDelayMillis: millis).asAny(arena: arena)) }
-    let rich = Wire.Status(code: Int32(code.rawValue), message: message, details: details)
+    let rich = API.Status(code: Int32(code.rawValue), message: message, details: details)
     return GRPC.Status(
       code, message, details: rich.encodeBare(arena: arena), pushbackMillis: failure.retryAfterMillis)
   }
@@ -97,10 +98,11 @@ package enum Failures {
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit,
-      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .backupNotConfigured, .backupNotSupported:
+      .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
+      .backupNotConfigured, .backupNotSupported:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
-    case .providerUnavailable, .storeUnavailable, .backupFailed: .unavailable
+    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed: .unavailable
     case .cancelled: .cancelled
     case .deadlineExceeded: .deadlineExceeded
     }

@@ -1,6 +1,6 @@
 internal import GRPC
 internal import Synchronization
-internal import Wire
+internal import API
 
 /// Whether the server takes calls; one for the process, read by every reactor.
 package final class HealthState: Sendable {
@@ -20,25 +20,23 @@ package final class HealthState: Sendable {
 
 /// grpc.health.v1 (doc/health-checking.md): the empty name is the whole server; names match exactly.
 package struct HealthService: Sendable {
-  static let name = "grpc.health.v1.Health"
   private let state: HealthState
   private let services: Set<String>
 
   package init(_ state: HealthState, services: [String]) {
     self.state = state
-    self.services = Set(services + ["", HealthService.name])
+    self.services = Set(services + ["", HealthRPC.service])
   }
 
   package var methods: [Method] {
     [
-      .unary("/\(HealthService.name)/Check", HealthCheckRequest.self, access: .anyone, isLookUp: true) {
-        request, _, _, arena in
+      .unary(HealthRPC.check, access: .anyone, isLookUp: true) { request, _, _, arena in
         let status = status(of: request.service)
         guard status != .serviceUnknown else { throw UnknownService(name: request.service) }
         return .answer(HealthCheckResponse(status: status).encode(arena: arena))
       },
       Method(
-        "/\(HealthService.name)/Watch", timeLimitMillis: .max, access: .anyone, isLookUp: true,
+        HealthRPC.watch.path, timeLimitMillis: .max, access: .anyone, isLookUp: true,
         .stream(fromClient: false) { _ in Watcher(self) }),
     ]
   }

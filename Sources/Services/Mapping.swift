@@ -1,17 +1,17 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 // The domain's answers as wire messages.
 
-extension Wire.Account {
+extension API.Account {
   init(_ state: AccountState) {
     let account = state.account
     self.init(
       accountID: account.id, email: account.email ?? "", emailVerified: account.emailProved,
       phoneNumber: account.phoneNumber ?? "", displayName: account.displayName, photoURL: account.photoURL,
       anonymous: account.anonymous, disabled: account.disabled, createdAtMillis: account.createdAt.millis,
-      lastSignInAtMillis: account.lastSignInAt?.millis, providers: Wire.Account.providers(state),
+      lastSignInAtMillis: account.lastSignInAt?.millis, providers: API.Account.providers(state),
       secondFactors: state.factorsToOffer.map(SecondFactorHint.init), customClaimsJSON: account.customClaimsJSON)
   }
 
@@ -56,11 +56,11 @@ extension SecondFactorHint {
   }
 }
 
-extension Wire.Session {
+extension API.Session {
   init(_ grant: SessionGrant) {
     self.init(
       idToken: grant.idToken, idTokenExpiresAtMillis: grant.idTokenExpiresAt.millis,
-      refreshToken: grant.refreshToken, account: Wire.Account(grant.account), isNewAccount: grant.isNewAccount,
+      refreshToken: grant.refreshToken, account: API.Account(grant.account), isNewAccount: grant.isNewAccount,
       additionalUserInfo: grant.userInfo.map(AdditionalUserInfo.init),
       providerCredential: grant.tokens.map(ProviderCredential.init),
       revokedProviderIDs: grant.revokedProviderIDs, sessionID: grant.sessionID,
@@ -82,7 +82,7 @@ extension AdditionalUserInfo {
   }
 }
 
-extension Wire.AccountExists {
+extension API.AccountExists {
   init(_ conflict: Identity.AccountExists) {
     self.init(
       email: conflict.email, providerIDs: conflict.providerIDs, signInMethods: conflict.methods,
@@ -93,7 +93,7 @@ extension Wire.AccountExists {
   }
 }
 
-extension Wire.CredentialInUse {
+extension API.CredentialInUse {
   init(_ conflict: Identity.CredentialInUse) {
     self.init(
       email: conflict.email ?? "", pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
@@ -101,7 +101,7 @@ extension Wire.CredentialInUse {
   }
 }
 
-extension Wire.SecondFactorRequired {
+extension API.SecondFactorRequired {
   init(_ required: Identity.SecondFactorRequired) {
     self.init(
       pendingToken: required.handle, hints: required.factors.map(SecondFactorHint.init),
@@ -110,7 +110,7 @@ extension Wire.SecondFactorRequired {
   }
 }
 
-extension Wire.FetchProvidersResponse {
+extension API.FetchProvidersResponse {
   init(_ answer: ProvidersAnswer) {
     self.init(
       registered: answer.registered, providerIDs: answer.providerIDs, signInMethods: answer.methods,

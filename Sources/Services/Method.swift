@@ -9,7 +9,7 @@ package import Admission
 package import GRPC
 internal import Identity
 package import Store
-package import Wire
+package import API
 
 /// One served method. The table of them is the whole surface of the server; calls only point into it.
 package final class Method: Sendable {
@@ -59,7 +59,7 @@ package enum Work: Sendable {
   /// A framed message.
   case answer([UInt8])
   /// To be run as the call's one task; its result is encoded on the reactor.
-  case task(@Sendable () async throws -> any WireEncodable)
+  case task(@Sendable () async throws -> any ProtobufEncodable)
 }
 
 /// The server's half of a streaming call. Lives on its reactor.
@@ -77,6 +77,8 @@ package protocol StreamHandler: AnyObject {
   func nextWork(nowMillis: Int64) -> StreamWork?
   /// That work is done.
   func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep
+  /// When it has work to do without news; nil: never.
+  var nextDueMillis: Int64? { get }
   /// Whether it follows the store: then it is told of news there, and asked for work after them too.
   var follows: Bool { get }
   /// What it follows may have changed.
@@ -92,6 +94,7 @@ extension StreamHandler {
   package func woken(arena: Arena) -> StreamStep { StreamStep() }
   package func nextWork(nowMillis: Int64) -> StreamWork? { nil }
   package func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep { StreamStep() }
+  package var nextDueMillis: Int64? { nil }
   package var follows: Bool { false }
   package func news() {}
 }
@@ -125,12 +128,12 @@ package struct CallContext: Sendable {
 
 extension Method {
   /// A unary method whose handler starts from a decoded message.
-  static func unary<Request: WireDecodable>(
-    _ path: String, _ type: Request.Type, access: Access = .right, timeLimitMillis: Int64 = 30_000,
+  static func unary<Request, Response>(
+    _ rpc: RPC<Request, Response>, access: Access = .right, timeLimitMillis: Int64 = 30_000,
     isLookUp: Bool = false, _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
-      path, timeLimitMillis: timeLimitMillis, access: access, isLookUp: isLookUp,
+      rpc.path, timeLimitMillis: timeLimitMillis, access: access, isLookUp: isLookUp,
       .unary { message, context, arena in
         let span = message.bytes.span.extracting(message.start..<message.end)
         return try start(try Request.decode(span, arena: arena), message, context, arena)

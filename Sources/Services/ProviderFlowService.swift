@@ -1,10 +1,9 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 /// latchkey.v1.ProviderFlowService: sending people to a provider's pages.
 package struct ProviderFlowService: Sendable {
-  package static let name = "latchkey.v1.ProviderFlowService"
   private let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
@@ -12,7 +11,7 @@ package struct ProviderFlowService: Sendable {
   package var methods: [Method] { [startFlow, listProviders] }
 
   private var startFlow: Method {
-    .unary("/\(ProviderFlowService.name)/StartFlow", Wire.StartFlowRequest.self) { request, message, context, _ in
+    .unary(ProviderFlowRPC.startFlow) { request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let order = try Shape.flow(request)
       let start = StartFlow(desk.environment)
@@ -26,7 +25,7 @@ package struct ProviderFlowService: Sendable {
   }
 
   private var listProviders: Method {
-    .unary("/\(ProviderFlowService.name)/ListProviders", ListProvidersRequest.self, isLookUp: true) { _, _, _, arena in
+    .unary(ProviderFlowRPC.listProviders, isLookUp: true) { _, _, _, arena in
       let answer = ListProvidersResponse(
         providerIDs: desk.environment.policy.enabledProviderIDs.sorted(),
         flowProviderIDs: desk.environment.providers.flowProviderIDs.sorted())
@@ -36,7 +35,7 @@ package struct ProviderFlowService: Sendable {
 }
 
 extension Shape {
-  static func flow(_ request: Wire.StartFlowRequest) throws -> Identity.StartFlowRequest {
+  static func flow(_ request: API.StartFlowRequest) throws -> Identity.StartFlowRequest {
     let purpose = try purpose(request.purpose, idToken: request.idToken)
     return Identity.StartFlowRequest(
       providerID: try required(request.providerID, "provider_id", bytesMax: providerIDBytesMax),

@@ -1,12 +1,12 @@
 internal import GRPC
-internal import Wire
+internal import API
 
 /// grpc.reflection (doc/server-reflection.md), under both its names: v1 is v1alpha by another name (gRFC A15), and old
 /// tools ask for v1alpha only. Errors are messages of the stream, not statuses.
 package struct ReflectionService: Sendable {
   private let services: [String]
 
-  package static let names = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
+  package static let names = [ServerReflectionRPC.service, "grpc.reflection.v1alpha.ServerReflection"]
 
   /// - Parameter services: the full names that are listed.
   package init(services: [String]) { self.services = services }

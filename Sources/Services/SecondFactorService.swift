@@ -1,10 +1,9 @@
 internal import Identity
 internal import Store
-internal import Wire
+internal import API
 
 /// latchkey.v1.SecondFactorService: factors beside the first one, and the calls that wait for them.
 package struct SecondFactorService: Sendable {
-  package static let name = "latchkey.v1.SecondFactorService"
   private let desk: Desk
 
   package init(_ desk: Desk) { self.desk = desk }
@@ -14,12 +13,12 @@ package struct SecondFactorService: Sendable {
   }
 
   private var startSecondFactor: Method {
-    .unary("/\(SecondFactorService.name)/StartSecondFactor", StartSecondFactorRequest.self) {
+    .unary(SecondFactorRPC.startSecondFactor) {
       request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client, binding: request.binding)
       let handle = try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax)
       let factorID = try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax)
-      let locale = try Shape.locale(request.locale)
+      let locale = Shape.locale(request.locale)
       let start = StartSecondFactor(desk.environment)
       return .task {
         let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
@@ -30,11 +29,11 @@ package struct SecondFactorService: Sendable {
   }
 
   private var finishSecondFactor: Method {
-    .unary("/\(SecondFactorService.name)/FinishSecondFactor", Wire.FinishSecondFactorRequest.self) {
+    .unary(SecondFactorRPC.finishSecondFactor) {
       request, message, context, _ in
       let call = try desk.facts(
         context, message, client: request.client, binding: request.binding,
-        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: Wire.FinishSecondFactorRequest.self))
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.FinishSecondFactorRequest.self))
       let order = Identity.FinishSecondFactorRequest(
         handle: try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),
@@ -44,7 +43,7 @@ package struct SecondFactorService: Sendable {
       return .task {
         switch try await finish(order, call) {
         case .session(let grant, let alreadyLinked):
-          FinishSecondFactorResponse(outcome: .session(Wire.Session(grant)), alreadyLinked: alreadyLinked)
+          FinishSecondFactorResponse(outcome: .session(API.Session(grant)), alreadyLinked: alreadyLinked)
         case .accountExists(let conflict): FinishSecondFactorResponse(outcome: .accountExists(.init(conflict)))
         case .credentialInUse(let conflict): FinishSecondFactorResponse(outcome: .credentialInUse(.init(conflict)))
         }
@@ -53,7 +52,7 @@ package struct SecondFactorService: Sendable {
   }
 
   private var startEnrollment: Method {
-    .unary("/\(SecondFactorService.name)/StartEnrollment", Wire.StartEnrollmentRequest.self) {
+    .unary(SecondFactorRPC.startEnrollment) {
       request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client)
       guard let kind = FactorKind(rawValue: request.kind) else {
@@ -62,8 +61,8 @@ package struct SecondFactorService: Sendable {
       let order = Identity.StartEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
         phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,
-        displayName: try Shape.text(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
-        locale: try Shape.locale(request.locale))
+        displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
+        locale: Shape.locale(request.locale))
       let start = StartEnrollment(desk.environment)
       return .task {
         let started = try await start(order, call)
@@ -75,9 +74,11 @@ package struct SecondFactorService: Sendable {
   }
 
   private var finishEnrollment: Method {
-    .unary("/\(SecondFactorService.name)/FinishEnrollment", Wire.FinishEnrollmentRequest.self) {
+    .unary(SecondFactorRPC.finishEnrollment) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.FinishEnrollmentRequest.self))
       let order = Identity.FinishEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         enrollmentID: try Shape.required(request.enrollmentID, "enrollment_id", bytesMax: Shape.handleBytesMax),
@@ -85,19 +86,21 @@ package struct SecondFactorService: Sendable {
       let finish = FinishEnrollment(desk.environment)
       return .task {
         let finished = try await finish(order, call)
-        return FinishEnrollmentResponse(session: Wire.Session(finished.grant), recoveryCodes: finished.recoveryCodes)
+        return FinishEnrollmentResponse(session: API.Session(finished.grant), recoveryCodes: finished.recoveryCodes)
       }
     }
   }
 
   private var withdraw: Method {
-    .unary("/\(SecondFactorService.name)/Withdraw", Wire.WithdrawRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+    .unary(SecondFactorRPC.withdraw) { request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.WithdrawRequest.self))
       let order = Identity.WithdrawRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax))
       let withdraw = Withdraw(desk.environment)
-      return .task { WithdrawResponse(session: Wire.Session(try await withdraw(order, call))) }
+      return .task { WithdrawResponse(session: API.Session(try await withdraw(order, call))) }
     }
   }
 }

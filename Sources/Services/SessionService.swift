@@ -1,9 +1,8 @@
 internal import Identity
-internal import Wire
+internal import API
 
 /// latchkey.v1.SessionService: keeping, checking and ending a session.
 package struct SessionService: Sendable {
-  package static let name = "latchkey.v1.SessionService"
   private let desk: Desk
   private let signingKeys: @Sendable () -> String
 
@@ -16,16 +15,18 @@ package struct SessionService: Sendable {
   package var methods: [Method] { [refresh, signOut, revokeAll, listSessions, verifyIDToken, getSigningKeys] }
 
   private var refresh: Method {
-    .unary("/\(SessionService.name)/Refresh", RefreshRequest.self) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+    .unary(SessionRPC.refresh) { request, message, context, _ in
+      let call = try desk.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: RefreshRequest.self))
       let token = try Shape.token(request.refreshToken, "refresh_token")
       let refresh = Refresh(desk.environment)
-      return .task { RefreshResponse(session: Wire.Session(try await refresh(token, call))) }
+      return .task { RefreshResponse(session: API.Session(try await refresh(token, call))) }
     }
   }
 
   private var signOut: Method {
-    .unary("/\(SessionService.name)/SignOut", Wire.SignOutRequest.self) { request, message, context, _ in
+    .unary(SessionRPC.signOut) { request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client)
       let order: Identity.SignOutRequest
       switch (request.idToken.isEmpty, request.refreshToken.isEmpty) {
@@ -43,7 +44,7 @@ package struct SessionService: Sendable {
   }
 
   private var revokeAll: Method {
-    .unary("/\(SessionService.name)/RevokeAll", RevokeAllRequest.self) { request, message, context, _ in
+    .unary(SessionRPC.revokeAll) { request, message, context, _ in
       let call = try desk.facts(context, message, client: request.client)
       let idToken = try Shape.token(request.idToken, "id_token")
       let revokeAll = RevokeAll(desk.environment)
@@ -52,7 +53,7 @@ package struct SessionService: Sendable {
   }
 
   private var listSessions: Method {
-    .unary("/\(SessionService.name)/ListSessions", ListSessionsRequest.self, isLookUp: true) {
+    .unary(SessionRPC.listSessions, isLookUp: true) {
       request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try ListSessions(desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
@@ -61,7 +62,7 @@ package struct SessionService: Sendable {
   }
 
   private var verifyIDToken: Method {
-    .unary("/\(SessionService.name)/VerifyIdToken", VerifyIdTokenRequest.self, isLookUp: true) {
+    .unary(SessionRPC.verifyIDToken, isLookUp: true) {
       request, message, context, arena in
       let call = try desk.facts(context, message)
       let reading = try VerifyIDToken(
@@ -77,7 +78,7 @@ package struct SessionService: Sendable {
   }
 
   private var getSigningKeys: Method {
-    .unary("/\(SessionService.name)/GetSigningKeys", GetSigningKeysRequest.self, isLookUp: true) { _, _, _, arena in
+    .unary(SessionRPC.getSigningKeys, isLookUp: true) { _, _, _, arena in
       .answer(GetSigningKeysResponse(jwksJSON: signingKeys()).encode(arena: arena))
     }
   }

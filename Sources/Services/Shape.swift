@@ -1,17 +1,16 @@
 internal import Admission
+internal import Encodings
 internal import Identity
 internal import Store
 internal import Text
-internal import Wire
+internal import API
 
 /// The shape of a request, before any look-up: what is missing, too long or not what it should be is refused with the
-/// field's name. Limits are in bytes of UTF-8; text that nobody writes was refused by Wire.
+/// field's name. Limits are in bytes of UTF-8; text that nobody writes was refused by API.
 enum Shape {
   static let tokenBytesMax = 16_384
   /// A handle has 43; some room for what a later version may make of it.
   static let handleBytesMax = 128
-  /// A code has 6 digits.
-  static let phoneCodeBytesMax = 16
   static let idempotencyKeyBytesMax = 255
   /// A provider's redirect carries its code, and some carry an ID token beside it.
   static let callbackURIBytesMax = 20_480
@@ -22,18 +21,21 @@ enum Shape {
   static let loginHintBytesMax = 320
   static let bindingBytes = 16...256
   static let displayNameBytesMax = 256
+  /// A name that a provider said has up to so many, and every exported account can be imported.
+  static let importedNameBytesMax = 1_024
   static let urlBytesMax = 2_048
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
   static let accountIDBytesMax = 128
   /// An account id in base64url, and some room for what a later version may make of it.
   static let pageTokenBytesMax = 256
-  static let ipAddressBytesMax = 64
+  /// More than this is cut.
   static let userAgentBytesMax = 512
+  /// More than this is replaced by its digest.
   static let deviceIDBytesMax = 128
   static let factorIDBytesMax = 128
-  /// A recovery code has 19; some room for blanks.
-  static let codeBytesMax = 64
+  /// A recovery code has 19; some room for spaces, and for digits of other scripts.
+  static let codeBytesMax = 128
   /// Far above what is worth hashing; the policy's own limit is at most this.
   static let passwordBytesMax = 1_024
   /// More than any two accounts have conflicts.
@@ -70,9 +72,14 @@ enum Shape {
     }
   }
 
+  /// Text that programs show to users, without its control characters.
+  static func shown(_ text: String, _ field: String, bytesMax: Int) throws -> String {
+    try Shape.text(ShownText.cleaned(text), field, bytesMax: bytesMax)
+  }
+
   /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
   static func webURL(_ url: String, _ field: String) throws -> String {
-    _ = try text(url, field, bytesMax: urlBytesMax)
+    let url = ShownText.withoutControls(try text(url, field, bytesMax: urlBytesMax))
     guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
       throw invalid(field, "It must begin with https:// or http://.")
     }
@@ -87,13 +94,24 @@ enum Shape {
     }
   }
 
+  /// An address for mail, or for an account.
+  static func mailableEmail(_ address: String, _ field: String, _ policy: Policy) throws -> String {
+    let email = try email(address, field)
+    guard policy.mailsUTF8Mailboxes || !needsSMTPUTF8(email) else {
+      throw Failure(
+        .invalidEmail, field: field,
+        hint: "Mail cannot be sent to it: the part before the @ must be ASCII, since the mail relay has no SMTPUTF8.")
+    }
+    return email
+  }
+
   static func phoneNumber(_ number: String, _ field: String) throws -> String {
     do {
       return try e164(number)
     } catch {
       throw Failure(
         .invalidPhoneNumber, field: field,
-        hint: "A number begins with + and its country code, and has no national prefix (E.164).")
+        hint: "Begin the number with + and its country code (E.164), such as +14155550101.")
     }
   }
 
@@ -104,7 +122,7 @@ enum Shape {
 
   /// - Parameter setsPassword: a password is to be kept, and so comes in its normal form. One that is only compared
   ///   stays as it was typed: an imported hash may be of exactly that.
-  static func credential(_ credential: Wire.Credential?, setsPassword: Bool = false) throws -> Identity.Credential {
+  static func credential(_ credential: API.Credential?, setsPassword: Bool = false) throws -> Identity.Credential {
     guard let kind = credential?.kind else { throw invalid("credential", "It must be one of its kinds.") }
     switch kind {
     case .password(let password):
@@ -129,7 +147,7 @@ enum Shape {
       let path = "credential.phone_code."
       return .phoneCode(
         verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
-        digits: try required(code.code, path + "code", bytesMax: phoneCodeBytesMax))
+        digits: try required(code.code, path + "code", bytesMax: codeBytesMax))
     case .emailLink(let link):
       let path = "credential.email_link."
       return .emailLink(
@@ -138,7 +156,7 @@ enum Shape {
     }
   }
 
-  private static func providerToken(_ token: Wire.ProviderTokenCredential) throws -> Identity.ProviderToken {
+  private static func providerToken(_ token: API.ProviderTokenCredential) throws -> Identity.ProviderToken {
     let path = "credential.provider_token."
     let presented = ProviderToken(
       providerID: try required(token.providerID, path + "provider_id", bytesMax: providerIDBytesMax),
@@ -150,14 +168,6 @@ enum Shape {
       throw invalid(path + "id_token", "An ID token or an access token must be given.")
     }
     return presented
-  }
-
-  static func client(_ client: ClientContext?) throws -> ClientContext {
-    guard let client else { return ClientContext() }
-    _ = try text(client.ipAddress, "client.ip_address", bytesMax: ipAddressBytesMax)
-    _ = try text(client.userAgent, "client.user_agent", bytesMax: userAgentBytesMax)
-    _ = try text(client.deviceID, "client.device_id", bytesMax: deviceIDBytesMax)
-    return client
   }
 
   static func binding(_ binding: String) throws -> [UInt8]? {

@@ -53,6 +53,8 @@ package indirect enum Write: Hashable, Sendable {
   /// Moves a session to its next refresh token where the current one still is `from` and the row is open, else
   /// `.stale`.
   case rotateSession(id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp)
+  /// Changes what the session's tokens say of its login, where the row is open; else `.stale`.
+  case renameSession(id: String, signInProviderID: String, methods: [String], at: Timestamp)
   /// Does nothing to a session that is closed already or unknown.
   case closeSession(id: String, at: Timestamp, reason: String)
   /// Ends all sessions of the account, but for one.
@@ -73,14 +75,17 @@ package indirect enum Write: Hashable, Sendable {
   case spendPendingAttempt(Digest, version: Int64)
   /// Replaces what the row holds where it still has this version and is not completed, else `.stale`.
   case resealPending(Digest, version: Int64, sealed: [UInt8])
-  /// Removes the pending rows held for the account, but for one, and those of a purpose that is spared.
-  case deletePendings(accountID: String, except: Digest? = nil, sparing: PendingPurpose? = nil)
+  /// Removes the pending rows of the account, except for one row and for rows of the spared purposes.
+  case deletePendings(accountID: String, except: Digest? = nil, sparing: [PendingPurpose] = [])
   /// Removes the pending rows of one purpose for one identity, whoever asked for them; where `createdAfter` is given,
   /// only those that are younger.
   case endPendings(PendingPurpose, IdentityKey, createdAfter: Timestamp? = nil)
 
   /// Fails with `.limited(.deliveries)` where so many wait to be sent already.
   case enqueueDelivery(DeliveryRecord, queueMax: Int)
+  /// Never fails the change. Where a notice with the same merge key waits, that one stays and takes the later expiry.
+  /// Past its limits the notice is dropped. The observer is notified of both.
+  case enqueueNotice(DeliveryRecord, within: NoticeLimits)
   /// Takes one attempt, and sets when the next may be made. `.stale` where another has taken it, or the message is gone
   /// or buried: of several who would send it at once, one does.
   case claimDelivery(id: String, attempts: Int, nextAttemptAt: Timestamp)
@@ -108,9 +113,9 @@ package indirect enum Write: Hashable, Sendable {
   /// Counts one more under its key (`ThrottleRecord.counting`), however many do so at once; one that refuses blocked
   /// keys fails with `.throttled` while its key is blocked.
   case countThrottle(ThrottleCount)
-  /// Forgets what was counted under the key. Fails with `.throttled` while the key is blocked: what began before the
-  /// block must not end it.
-  case resetThrottle(Digest, ThrottleKind, at: Timestamp)
+  /// Forgets what was counted under the key. While the key is blocked, fails with `.throttled` unless it lifts blocks:
+  /// an attempt that began before the block must not end it.
+  case resetThrottle(Digest, ThrottleKind, at: Timestamp, liftsBlock: Bool = false)
 
   /// `.stale` where a session of the account was used at this moment or later.
   case guardIdle(accountID: String, since: Timestamp)
@@ -125,7 +130,9 @@ package indirect enum Write: Hashable, Sendable {
 package struct PendingLimits: Hashable, Sendable {
   /// Of strangers' rows (`CountScope.stranger`), and as many again of the others.
   package var perAccountMax: Int
+  /// For one purpose.
   package var perCallerMax: Int
+  /// For one purpose.
   package var totalMax: Int
 
   package init(perAccountMax: Int, perCallerMax: Int, totalMax: Int) {
@@ -147,7 +154,7 @@ package enum UniqueKey: Hashable, Sendable {
 
 /// What is full.
 package enum LimitedScope: Hashable, Sendable {
-  // Pending rows of an account, of a caller, and in all.
+  // Pending rows of an account, of a caller for one purpose, and of all callers for one purpose.
   case account
   case caller
   case total

@@ -3,9 +3,11 @@ package enum CountScope: String, Sendable {
   /// Pending rows of an account that wait for its person, and those that strangers brought, by the account's id.
   case account
   case stranger
-  /// Pending rows by their caller's name.
+  /// Pending rows of one caller for one purpose, by `PendingRecord.quota`.
   case caller
-  /// All pending rows, under no name.
+  /// Pending rows of all callers for one purpose, by its name.
+  case purpose
+  /// All pending rows, under no name. A gauge without a limit.
   case total
   /// Messages that wait to be sent, and those that were given up, under no name.
   case waiting = "delivery"
@@ -15,6 +17,10 @@ package enum CountScope: String, Sendable {
 extension PendingRecord {
   /// Where it is counted among its account's.
   package var accountScope: CountScope { .ofAccount(purpose, tier) }
+
+  /// The name of its caller's places. Each purpose has places of its own, so that none can use up those of another:
+  /// a flow needs no credential, and only a verified first factor leads to a second one.
+  package var quota: String { "\(purpose.rawValue) \(caller.text)" }
 }
 
 extension CountScope {

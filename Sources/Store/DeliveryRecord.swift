@@ -4,6 +4,30 @@ package enum DeliveryChannel: String, Sendable, CaseIterable {
   case textMessage = "text_message"
 }
 
+/// How urgent a message is. In each channel, messages of an earlier case are sent first.
+package enum DeliveryPriority: Int, Sendable, CaseIterable {
+  /// A code or a link that a user waits for.
+  case code = 0
+  /// Reports a change of an account.
+  case notice = 1
+}
+
+/// The messages of one channel with one priority: the unit in which due messages are looked up and attempts counted.
+package struct DeliveryClass: Hashable, Sendable {
+  package var channel: DeliveryChannel
+  package var priority: DeliveryPriority
+
+  package init(_ channel: DeliveryChannel, _ priority: DeliveryPriority) {
+    self.channel = channel
+    self.priority = priority
+  }
+
+  /// By channel, the urgent ones first.
+  package static let all = DeliveryChannel.allCases.flatMap { channel in
+    DeliveryPriority.allCases.map { DeliveryClass(channel, $0) }
+  }
+}
+
 /// A mail or text message that waits to be sent, written in the transaction of what it tells of.
 package struct DeliveryRecord: Hashable, Sendable {
   /// Random, time-ordered.
@@ -11,6 +35,9 @@ package struct DeliveryRecord: Hashable, Sendable {
   package var channel: DeliveryChannel
   /// The name of its template: what operators see of it.
   package var kind: String
+  package var priority = DeliveryPriority.code
+  /// Equal for notices that say the same to the same recipient. At most one of them waits. nil: never merged.
+  package var mergeKey: Digest?
   /// Recipient and contents, which may hold a code: AES-256-GCM under a key that is not in the database.
   package var sealed: [UInt8]
   package var createdAt: Timestamp
@@ -36,15 +63,45 @@ package struct DeliveryRecord: Hashable, Sendable {
     attempts = 0
     nextAttemptAt = createdAt
   }
+
+  package var deliveryClass: DeliveryClass { DeliveryClass(channel, priority) }
+}
+
+/// What bounds the notices that wait.
+package struct NoticeLimits: Hashable, Sendable {
+  /// Counts each notice that is queued. While its key is blocked, no notice is queued.
+  package var count: ThrottleCount
+  /// The number of waiting messages, of any kind, from which on no notice is queued.
+  package var queueMax: Int
+
+  package init(count: ThrottleCount, queueMax: Int) {
+    self.count = count
+    self.queueMax = queueMax
+  }
+
+  /// Whether the account has reached its limit.
+  package func isReached(_ counted: ThrottleRecord?) -> Bool {
+    count.rule.countMax > 0 && counted?.block(at: count.at) != nil
+  }
+}
+
+/// Why a notice was not queued.
+package enum UnqueuedNotice: Hashable, Sendable {
+  /// An equal notice waits.
+  case merged
+  /// The account has reached its limit.
+  case overLimit
+  /// The queue has no room for notices.
+  case queueFull
 }
 
 /// Which messages to send now.
 package struct DueDeliveries: Hashable, Sendable {
   package var at: Timestamp
-  /// Of each channel, so that those of one which is slow keep none of another waiting.
-  package var rowsMax: [DeliveryChannel: Int]
+  /// The limit for each class: slow or many messages of one class delay no other class.
+  package var rowsMax: [DeliveryClass: Int]
 
-  package init(at: Timestamp, rowsMax: [DeliveryChannel: Int]) {
+  package init(at: Timestamp, rowsMax: [DeliveryClass: Int]) {
     self.at = at
     self.rowsMax = rowsMax
   }
@@ -52,7 +109,7 @@ package struct DueDeliveries: Hashable, Sendable {
 
 /// The queue of messages as one look finds it.
 package struct DeliveryQueue: Hashable, Sendable {
-  /// Those whose next attempt is due, one channel after the other, of each the longest due first.
+  /// Those whose next attempt is due, in the order of `DeliveryClass.all`; of each class the longest due first.
   package var due: [DeliveryRecord]
   /// All that wait, those included.
   package var waitingCount: Int

@@ -175,7 +175,9 @@ extension SessionRecord {
   package var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
 
   /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
-  package var methodLines: String { methods.map { $0 + "\n" }.joined() }
+  package var methodLines: String { SessionRecord.lines(methods) }
+
+  package static func lines(_ methods: [String]) -> String { methods.map { $0 + "\n" }.joined() }
 
   package static func methods(fromLines lines: String) -> [String] {
     lines.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
@@ -233,7 +235,7 @@ package struct PendingRecord: Hashable, Sendable {
   package var email: String?
   package var tier: TrustTier
   /// The account found: the one whose address met, or that owns the identity. Empty for a flow, which has found none;
-  /// such rows are counted by caller and in all, and by no account.
+  /// such rows are counted by caller and purpose, and by no account.
   package var accountID: String
   package var caller: CallerName
   package var binding: Digest?
@@ -248,6 +250,9 @@ package struct PendingRecord: Hashable, Sendable {
   package var completedAt: Timestamp?
   package var completedAccountID: String?
   package var completedSessionID: String?
+  /// A keyed digest of the widest network of the client that asked for it. Nil: the caller named no address. When the
+  /// caller's places are full, the network that has most of them makes room.
+  package var network: Digest?
 
   package init(
     digest: Digest, purpose: PendingPurpose, identity: IdentityKey, email: String?, tier: TrustTier, accountID: String,
@@ -267,6 +272,15 @@ package struct PendingRecord: Hashable, Sendable {
     self.createdAt = createdAt
     self.expiresAt = expiresAt
     self.attemptsLeft = attemptsLeft
+  }
+}
+
+extension PendingRecord {
+  /// What waits for minutes does not outlive a correction of the clock that dated it. The proof of an address and the
+  /// way back wait for days, and stay: without the way back, a thief would keep the address.
+  package func isExpired(at now: Timestamp) -> Bool {
+    let outlivesCorrection = purpose == .verifyEmail || purpose == .revertEmail
+    return now >= expiresAt || (createdAt.isAhead(of: now) && !outlivesCorrection)
   }
 }
 

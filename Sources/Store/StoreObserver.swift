@@ -23,6 +23,12 @@ package protocol StoreObserver: Sendable {
   func freedEvents()
   /// The pending rows that are held after a commit that changed their number, and once at the opening.
   func holds(pendingRows: Int)
+  /// A pending row for this purpose was removed before its time, since its network filled the places of its caller.
+  func removedPending(for purpose: PendingPurpose)
   /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
   func holds(waitingDeliveries: Int)
+  /// A caller has used half of this limit.
+  func reachedHalf(of limit: ThrottleKind)
+  /// A committed change had a notice that was not queued, and why.
+  func leftUnqueued(_ why: UnqueuedNotice)
 }

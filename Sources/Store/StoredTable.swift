@@ -67,8 +67,8 @@ package enum StoredTable: String, CaseIterable, Sendable {
     case .deliveries:
       columns(
         text: ["id", "channel", "kind", "buried_reason"],
-        integer: ["created_at", "expires_at", "attempts", "next_attempt_at", "buried_at", "kept_until"],
-        bytes: ["sealed"])
+        integer: ["priority", "created_at", "expires_at", "attempts", "next_attempt_at", "buried_at", "kept_until"],
+        bytes: ["sealed", "merge_key"])
     case .pendingCounts: columns(text: ["scope", "name"], integer: ["held"])
     case .idempotency:
       columns(
@@ -120,7 +120,7 @@ package enum StoredTable: String, CaseIterable, Sendable {
         "completed_session_id",
       ],
       integer: ["version", "tier", "created_at", "expires_at", "attempts_left", "completed_at"],
-      bytes: ["digest", "binding", "sealed"])
+      bytes: ["digest", "binding", "sealed", "network"])
   }
 
   private func columns(

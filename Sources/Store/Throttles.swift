@@ -17,15 +17,41 @@ package enum ThrottleKind: String, Sendable, CaseIterable {
   case codeFailuresPerCaller = "code_failures_per_caller"
   case signUpsPerNetwork = "sign_ups_per_network"
   case signUpsPerCaller = "sign_ups_per_caller"
+  /// A flow needs no account, and each leaves a pending row.
+  case flowStartsPerNetwork = "flow_starts_per_network"
+  case flowStartsPerCaller = "flow_starts_per_caller"
   case sendsPerRecipient = "sends_per_recipient"
   case sendsOnKnownDevices = "sends_on_known_devices"
+  /// Resets have counts of their own, so that requests for sign-in links do not use them up.
+  case resetsPerRecipient = "resets_per_recipient"
+  case resetsOnKnownDevices = "resets_on_known_devices"
   case sendsPerNetwork = "sends_per_network"
   case sendsPerCaller = "sends_per_caller"
   /// Each makes a session, and raises the version of the account: whoever holds a stolen session must not keep the
   /// account changing for as long as its person tries to sign in or to reset the password. What a person drives such a
-  /// thief out by is neither counted nor refused: a new password, Unlink and the end of sessions. Nor is what a second
-  /// factor was shown for, or a mailed link or code completes, since those are counted themselves.
+  /// thief out by is not counted here: a new password, Unlink and the end of sessions. Nor is what a second factor was
+  /// shown for, or a mailed link or code completes, since those are counted themselves.
   case changesPerAccount = "changes_per_account"
+  /// New passwords that a session sets. A reset by email is not counted, so that an attacker's changes cannot keep out
+  /// the owner.
+  case passwordChangesPerAccount = "password_changes_per_account"
+  /// Notices of one kind to one account. Past the limit a notice is dropped; the call that caused it succeeds.
+  case noticesPerAccount = "notices_per_account"
+}
+
+extension ThrottleKind {
+  /// Whether it counts all users of one calling service together.
+  package var isPerCaller: Bool {
+    switch self {
+    case .passwordFailuresPerCaller, .codeFailuresPerCaller, .signUpsPerCaller, .flowStartsPerCaller, .sendsPerCaller:
+      true
+    case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .passwordFailuresPerNetwork, .codeFailuresPerAccount,
+      .codeFailuresOnKnownDevices, .codeFailuresPerNetwork, .signUpsPerNetwork, .flowStartsPerNetwork,
+      .sendsPerRecipient, .sendsOnKnownDevices, .resetsPerRecipient, .resetsOnKnownDevices, .sendsPerNetwork,
+      .changesPerAccount, .passwordChangesPerAccount, .noticesPerAccount:
+      false
+    }
+  }
 }
 
 /// How often is too often, and what follows.
@@ -40,6 +66,14 @@ package struct ThrottleRule: Hashable, Sendable {
   package var blockMillisMax: Int64
   /// In place of `countMax` once the key has been blocked, until a reset or a window without a block.
   package var countAgainMax: Int
+
+  /// The same rule with this many times the count, for a network of several hosts.
+  package func times(_ share: Int) -> ThrottleRule {
+    var rule = self
+    rule.countMax *= share
+    rule.countAgainMax *= share
+    return rule
+  }
 
   /// At most so many in a window.
   package init(_ countMax: Int, inMillis windowMillis: Int64) {
@@ -105,10 +139,21 @@ package struct ThrottleRecord: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  /// Until when; nil: it is not.
+  /// Until when; nil: it is not. A clock that ran ahead blocks nothing once it is corrected.
   package func block(at now: Timestamp) -> Timestamp? {
-    guard let blockedUntil, now < blockedUntil else { return nil }
+    guard let blockedUntil, now < blockedUntil, !since.isAhead(of: now) else { return nil }
     return blockedUntil
+  }
+
+  /// What still counts under this rule.
+  package func count(at now: Timestamp, _ rule: ThrottleRule) -> Int {
+    let isOver = now >= expiresAt || since.isAhead(of: now) || now >= since.adding(millis: rule.windowMillis)
+    return isOver ? 0 : count
+  }
+
+  /// Whether this is the row after the one that uses up half of a caller's limit: once in a window.
+  package func isAlarm(after count: ThrottleCount) -> Bool {
+    count.kind.isPerCaller && count.rule.countMax > 1 && self.count == count.rule.countMax / 2
   }
 
   /// The row after one more. Here and not in a backend, so that all of them count alike; a backend sees to it that
@@ -116,7 +161,7 @@ package struct ThrottleRecord: Hashable, Sendable {
   package static func counting(_ count: ThrottleCount, after old: ThrottleRecord?) -> ThrottleRecord {
     let (rule, now) = (count.rule, count.at)
     var record = ThrottleRecord(key: count.key, since: now, expiresAt: now)
-    if let old, now < old.expiresAt { record = old }
+    if let old, now < old.expiresAt, !old.since.isAhead(of: now) { record = old }
     if record.block(at: now) == nil {
       record.blockedUntil = nil
       if now >= record.since.adding(millis: rule.windowMillis) { (record.count, record.since) = (0, now) }

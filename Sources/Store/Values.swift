@@ -11,6 +11,13 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package static func < (left: Timestamp, right: Timestamp) -> Bool { left.millis < right.millis }
 
+  /// How far the clocks of two replicas may differ.
+  package static let clockSkewMillis: Int64 = 60_000
+
+  /// Only a clock that ran ahead can have written this time: at `now` it lies further in the future than replicas
+  /// differ.
+  package func isAhead(of now: Timestamp) -> Bool { self > now.adding(millis: Timestamp.clockSkewMillis) }
+
   package func adding(millis delta: Int64) -> Timestamp { Timestamp(millis: millis + delta) }
 }
 

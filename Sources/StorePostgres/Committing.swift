@@ -184,17 +184,26 @@ private struct ChangeAttempt: Sendable {
     }
   }
 
-  /// What the change has made of the counts; what other processes do to them is looked at from time to time.
+  /// Reports what the change has made of the counts. What other processes do to them is looked at from time to time.
   private func tell(_ script: Script, _ answers: ArraySlice<Answer>) {
-    func last(_ columns: Int, of step: Int?) -> Int? {
-      guard let step else { return nil }
+    func answer(of step: Int) -> Answer? {
       let answer = answers[answers.startIndex + step]
-      guard answer.step() else { return nil }
-      for _ in 1..<columns { _ = try? answer.int64() }
-      return try? answer.int()
+      return answer.step() ? answer : nil
     }
-    if let count = last(1, of: script.pendingStep) { observer?.holds(pendingRows: count) }
-    if let count = last(2, of: script.deliveryStep) { observer?.holds(waitingDeliveries: count) }
+    if let step = script.pendingStep, let count = try? answer(of: step)?.int() { observer?.holds(pendingRows: count) }
+    var waiting: Int64?
+    for step in script.deliverySteps {
+      guard let answer = answer(of: step), let first = try? answer.int() else { continue }
+      let held = try? answer.optionalInt64()
+      waiting = held ?? waiting
+      guard let isOverLimit = script.noticeSteps[step], held == nil else { continue }
+      observer?.leftUnqueued(first > 0 ? .merged : isOverLimit ? .overLimit : .queueFull)
+    }
+    if let waiting { observer?.holds(waitingDeliveries: Int(waiting)) }
+    for (step, purpose) in script.roomSteps where (try? answer(of: step)?.int()) ?? 0 > 0 {
+      observer?.removedPending(for: purpose)
+    }
+    for limit in script.throttles.halfUsedLimits { observer?.reachedHalf(of: limit) }
   }
 }
 

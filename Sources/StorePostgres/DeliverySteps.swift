@@ -5,11 +5,8 @@ extension Script {
     switch write {
     case .enqueueDelivery(let delivery, let queueMax):
       hold(.waiting, "", atMost: queueMax, else: .limited(.deliveries))
-      add(.insertDelivery) {
-        $0.bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
-          .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
-          .bind(delivery.buriedAt).bind(delivery.buriedReason)
-      }
+      add(.insertDelivery) { bind(delivery, to: $0) }
+    case .enqueueNotice(let notice, let limits): enqueue(notice, within: limits)
     case .claimDelivery(let id, let attempts, let nextAttemptAt):
       add(.claimDelivery, refusing: .stale) { $0.bind(id).bind(attempts).bind(nextAttemptAt) }
     case .removeDelivery(let id): add(.removeDelivery) { $0.bind(id) }
@@ -20,15 +17,69 @@ extension Script {
     default: preconditionFailure("no write of a message")
     }
   }
+
+  private func bind(_ delivery: DeliveryRecord, to step: Step) -> Step {
+    step.bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
+      .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
+      .bind(delivery.priority.rawValue).bind(delivery.mergeKey)
+  }
+
+  /// The change holds the lock of the row that counts the notice, so no equal notice is queued at the same time.
+  private func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) {
+    guard let counted = throttles.counting(limits) else {
+      return addNotice(.mergeNotice, isOverLimit: true) { $0.bind(notice.mergeKey).bind(notice.expiresAt) }
+    }
+    addNotice(.enqueueNotice, isOverLimit: false) {
+      bind(notice, to: $0).bind(limits.queueMax).bind(limits.count.rule.countMax > 0).bind(counted.key)
+        .bind(counted.count).bind(counted.since).bind(counted.blocks).bind(counted.blockedUntil)
+        .bind(counted.expiresAt)
+    }
+  }
 }
 
 extension Statement {
   static let insertDelivery = Statement(
     "insert_delivery",
     """
-    INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at,
-      buried_reason)
+    INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, priority,
+      merge_key)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    """)
+  /// Returns how many equal notices waited (0 or 1), and NULL.
+  static let mergeNotice = Statement(
+    "merge_notice",
+    """
+    WITH merged AS (
+      UPDATE deliveries SET expires_at = greatest(expires_at, $2) WHERE merge_key = $1 AND buried_at IS NULL
+      RETURNING 1)
+    SELECT count(*), NULL::bigint FROM merged
+    """)
+  /// Returns how many equal notices waited (0 or 1), and how many messages wait now; NULL: the notice was not queued.
+  static let enqueueNotice = Statement(
+    "enqueue_notice",
+    """
+    WITH merged AS (
+      UPDATE deliveries SET expires_at = greatest(expires_at, $6::bigint)
+      WHERE merge_key = $10::bytea AND buried_at IS NULL RETURNING 1
+    ), held AS (
+      INSERT INTO pending_counts AS c (scope, name, held)
+        SELECT \(CountScope.waiting.literal), '', 1 WHERE NOT EXISTS (SELECT 1 FROM merged)
+      ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < $11::bigint RETURNING c.held
+    ), queued AS (
+      INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, priority,
+        merge_key)
+      SELECT $1::text, $2::text, $3::text, $4::bytea, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint,
+        $10::bytea
+      WHERE EXISTS (SELECT 1 FROM held) RETURNING 1
+    ), counted AS (
+      INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at)
+        SELECT $13::bytea, $14::bigint, $15::bigint, $16::bigint, $17::bigint, $18::bigint
+        WHERE $12::boolean AND EXISTS (SELECT 1 FROM queued)
+      ON CONFLICT (key) DO UPDATE SET count = excluded.count, since = excluded.since, blocks = excluded.blocks,
+        blocked_until = excluded.blocked_until, expires_at = excluded.expires_at
+      RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM merged), (SELECT max(held) FROM held)
     """)
   static let claimDelivery = guarding(
     "claim_delivery",
@@ -76,6 +127,7 @@ extension Statement {
     """)
 
   static let ofDeliveries = [
-    insertDelivery, claimDelivery, removeDelivery, startBuriedCount, buryDelivery, sweepDeliveries,
+    insertDelivery, mergeNotice, enqueueNotice, claimDelivery, removeDelivery, startBuriedCount, buryDelivery,
+    sweepDeliveries,
   ]
 }

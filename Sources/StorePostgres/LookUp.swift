@@ -152,8 +152,9 @@ final class LookUp {
     guard let due = query.deliveries else { return }
     let queue = DeliveryQueue()
     facts.deliveries = queue
-    for channel in DeliveryChannel.allCases {
-      let step = Step(.dueDeliveries).bind(channel.rawValue).bind(due.at).bind(due.rowsMax[channel] ?? 0)
+    for each in DeliveryClass.all {
+      let step = Step(.dueDeliveries).bind(each.channel.rawValue).bind(each.priority.rawValue).bind(due.at)
+        .bind(due.rowsMax[each] ?? 0)
       askAll(step, DeliveryRecord.init) { [unowned self] in facts.deliveries?.due.append($0) }
     }
     func count(_ row: Answer) throws(Failure) -> Int { try row.int() }

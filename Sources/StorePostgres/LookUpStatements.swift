@@ -60,7 +60,8 @@ extension Statement {
         (SELECT id FROM accounts WHERE email = $2),
         (SELECT id FROM accounts WHERE phone_number = $3),
         (SELECT a.id FROM sessions AS s JOIN accounts AS a ON a.id = s.account_id WHERE s.id = $4))
-      AND device_id = $5 AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
+      AND device_id = $5 AND (closed_reason IS NULL OR closed_reason = 'signed_out' AND closed_at > coalesce(
+        (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
     """)
 
   static let pending = Statement("pending", "SELECT \(PendingRecord.columns) FROM pendings WHERE digest = $1")
@@ -76,7 +77,8 @@ extension Statement {
     "due_deliveries",
     """
     SELECT \(DeliveryRecord.columns) FROM deliveries
-    WHERE buried_at IS NULL AND channel = $1 AND next_attempt_at <= $2 ORDER BY next_attempt_at LIMIT $3
+    WHERE buried_at IS NULL AND channel = $1 AND priority = $2 AND next_attempt_at <= $3
+    ORDER BY next_attempt_at LIMIT $4
     """)
   static let oldestDelivery = Statement(
     "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")

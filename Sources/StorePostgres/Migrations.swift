@@ -8,6 +8,7 @@ import Reactor
 enum Migrations {
   static let steps = [
     accounts + credentials + sessions + pendings + deliveries + records + audit + changes, beginnings, channels,
+    priorities, quotas,
   ]
 
   /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
@@ -365,5 +366,35 @@ enum Migrations {
   /// in sessions that are older than this, or of a replica that is: taken to have begun with what they name.
   private static let beginnings = """
     ALTER TABLE sessions ADD COLUMN began_with TEXT COLLATE "C";
+    """
+
+  /// Codes are sent before notices, and equal notices are merged. Messages from before this step count as codes.
+  private static let priorities = """
+    ALTER TABLE deliveries ADD COLUMN priority BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE deliveries ADD COLUMN merge_key BYTEA;
+    CREATE UNIQUE INDEX deliveries_by_merge_key ON deliveries (merge_key)
+      WHERE buried_at IS NULL AND merge_key IS NOT NULL;
+    CREATE INDEX deliveries_by_priority ON deliveries (channel, priority, next_attempt_at) WHERE buried_at IS NULL;
+    DROP INDEX deliveries_by_channel;
+    """
+
+  /// Each purpose has places of its own with each caller. `pending_networks` holds how many of them each network has;
+  /// rows from before this step belong to none.
+  private static let quotas = """
+    ALTER TABLE pendings ADD COLUMN network BYTEA;
+    CREATE INDEX pendings_by_network ON pendings (purpose, caller, coalesce(network, ''), created_at);
+    CREATE TABLE pending_networks (
+      quota TEXT COLLATE "C" NOT NULL,
+      network BYTEA NOT NULL,
+      held BIGINT NOT NULL,
+      CONSTRAINT pending_networks_quota PRIMARY KEY (quota, network)
+    );
+    CREATE INDEX pending_networks_by_held ON pending_networks (quota, held);
+    INSERT INTO pending_networks (quota, network, held)
+      SELECT purpose || ' ' || caller, '', count(*) FROM pendings GROUP BY purpose, caller;
+    DELETE FROM pending_counts WHERE scope = 'caller';
+    INSERT INTO pending_counts (scope, name, held)
+      SELECT 'caller', purpose || ' ' || caller, count(*) FROM pendings GROUP BY purpose, caller
+      UNION ALL SELECT 'purpose', purpose, count(*) FROM pendings GROUP BY purpose;
     """
 }

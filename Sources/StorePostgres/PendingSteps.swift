@@ -23,8 +23,9 @@ extension Script {
     }
   }
 
-  func deletePendings(of accountID: String, except: Digest?, sparing: PendingPurpose?) {
-    add(.deletePendings) { $0.bind(accountID).bind(except).bind(sparing?.rawValue) }
+  func deletePendings(of accountID: String, except: Digest?, sparing: [PendingPurpose]) {
+    let spared = sparing.map { " \($0.rawValue) " }.joined()
+    add(.deletePendings) { $0.bind(accountID).bind(except).bind(spared) }
   }
 
   private func insert(_ pending: PendingRecord, within limits: PendingLimits) {
@@ -32,15 +33,21 @@ extension Script {
       let scope = pending.accountScope
       hold(scope, pending.accountID, atMost: limits.perAccountMax, else: .limited(.account))
     }
-    hold(.caller, pending.caller.text, atMost: limits.perCallerMax, else: .limited(.caller))
-    hold(.total, "", atMost: limits.totalMax, else: .limited(.total))
+    addMakingRoom(for: pending.purpose) {
+      $0.bind(pending.purpose.rawValue).bind(pending.caller.text).bind(pending.network?.bytes ?? [])
+        .bind(limits.perCallerMax).bind(limits.totalMax)
+    }
+    hold(.caller, pending.quota, atMost: limits.perCallerMax, else: .limited(.caller))
+    hold(.purpose, pending.purpose.rawValue, atMost: limits.totalMax, else: .limited(.total))
+    hold(.total, "", atMost: .max, else: .limited(.total))
+    add(.countNetwork) { $0.bind(pending.quota).bind(pending.network?.bytes ?? []) }
     add(.insertPending) {
       $0.bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue)
         .bind(pending.identity.providerID).bind(pending.identity.subject).bind(pending.email)
         .bind(pending.tier.rawValue).bind(pending.accountID).bind(pending.caller.text).bind(pending.binding)
         .bind(pending.attemptID).bind(pending.sealed).bind(pending.createdAt).bind(pending.expiresAt)
         .bind(pending.attemptsLeft).bind(pending.completedAt).bind(pending.completedAccountID)
-        .bind(pending.completedSessionID)
+        .bind(pending.completedSessionID).bind(pending.network)
     }
   }
 }
@@ -62,8 +69,8 @@ extension Statement {
     """
     INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
       attempt_id, sealed, created_at, expires_at, attempts_left, completed_at, completed_account_id,
-      completed_session_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+      completed_session_id, network)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
     """)
 
   /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
@@ -108,23 +115,59 @@ extension Statement {
       """
       WITH gone AS (
         DELETE FROM pendings WHERE \(condition)
-        RETURNING \(CountScope.ofAccountSQL) AS scope, account_id, caller, completed_at
+        RETURNING \(CountScope.ofAccountSQL) AS scope, account_id, purpose, purpose || ' ' || caller AS quota,
+          coalesce(network, '') AS network, completed_at
       ), less AS (
-        SELECT \(CountScope.caller.literal) AS scope, caller AS name, count(*) AS rows FROM gone GROUP BY caller
+        SELECT \(CountScope.caller.literal) AS scope, quota AS name, count(*) AS rows FROM gone GROUP BY quota
+        UNION ALL SELECT \(CountScope.purpose.literal), purpose, count(*) FROM gone GROUP BY purpose
         UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM gone
         UNION ALL SELECT scope, account_id, count(*) FROM gone
           WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id
       ), counted AS (
         UPDATE pending_counts AS c SET held = c.held - less.rows FROM less
         WHERE less.rows > 0 AND c.scope = less.scope AND c.name = less.name RETURNING 1
+      ), networks AS (
+        SELECT quota, network, count(*) AS rows FROM gone GROUP BY quota, network
+      ), fewer AS (
+        UPDATE pending_networks AS n SET held = n.held - networks.rows FROM networks
+        WHERE n.quota = networks.quota AND n.network = networks.network AND n.held > networks.rows RETURNING 1
+      ), emptied AS (
+        DELETE FROM pending_networks AS n USING networks
+        WHERE n.quota = networks.quota AND n.network = networks.network AND n.held <= networks.rows RETURNING 1
       )
       SELECT count(*) FROM gone
       """)
   }
 
+  /// Where the places of the caller or of the purpose are full: removes the newest row of the network that has most of
+  /// the caller's, unless that is the network of the row that comes, or has no more than that one would have.
+  static let makeRoom = removing(
+    "make_room",
+    """
+    digest = (
+      SELECT p.digest FROM pendings AS p
+      WHERE p.purpose = $1 AND p.caller = $2 AND EXISTS (
+          SELECT 1 FROM pending_counts
+          WHERE (scope = \(CountScope.caller.literal) AND name = $1::text || ' ' || $2::text AND held >= $4)
+            OR (scope = \(CountScope.purpose.literal) AND name = $1 AND held >= $5))
+        AND coalesce(p.network, '') = (
+          SELECT most.network FROM (
+            SELECT network, held FROM pending_networks WHERE quota = $1::text || ' ' || $2::text
+            ORDER BY held DESC LIMIT 1) AS most
+          WHERE most.network <> $3::bytea AND most.held > 1 + coalesce((
+            SELECT held FROM pending_networks
+            WHERE quota = $1::text || ' ' || $2::text AND network = $3::bytea), 0))
+      ORDER BY p.created_at DESC LIMIT 1)
+    """)
+  static let countNetwork = Statement(
+    "count_network",
+    """
+    INSERT INTO pending_networks AS n (quota, network, held) VALUES ($1, $2, 1)
+    ON CONFLICT (quota, network) DO UPDATE SET held = n.held + 1
+    """)
   static let deletePendings = removing(
     "delete_pendings",
-    "account_id = $1 AND ($2::bytea IS NULL OR digest <> $2) AND ($3::text IS NULL OR purpose <> $3)")
+    "account_id = $1 AND ($2::bytea IS NULL OR digest <> $2) AND strpos($3, ' ' || purpose || ' ') = 0")
   static let endPendings = removing(
     "end_pendings",
     "subject = $1 AND provider_id = $2 AND purpose = $3 AND ($4::bigint IS NULL OR created_at > $4)")
@@ -135,6 +178,6 @@ extension Statement {
 
   static let ofPendings = [
     insertPending, completePending, countPendingAttempt, spendPendingAttempt, resealPending, deletePendings,
-    endPendings, sweepPendings,
+    endPendings, sweepPendings, makeRoom, countNetwork,
   ]
 }

@@ -69,7 +69,7 @@ package final class PostgresTables {
     return try made.text(firstFilled)
   }
 
-  private static let own = ["audit_unplaced", "audit_position", "changes"]
+  private static let own = ["audit_unplaced", "audit_position", "changes", "pending_networks"]
   private static let locked = (StoredTable.allCases.map(\.name) + own).joined(separator: ", ")
 
   private static let firstFilled: String = {
@@ -110,11 +110,16 @@ package final class PostgresTables {
     INSERT INTO pending_counts (scope, name, held)
       SELECT \(CountScope.ofAccountSQL), account_id, count(*)
       FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY 1, 2
-      UNION ALL SELECT \(CountScope.caller.literal), caller, count(*) FROM pendings GROUP BY caller
+      UNION ALL SELECT \(CountScope.caller.literal), purpose || ' ' || caller, count(*)
+      FROM pendings GROUP BY purpose, caller
+      UNION ALL SELECT \(CountScope.purpose.literal), purpose, count(*) FROM pendings GROUP BY purpose
       UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM pendings
       UNION ALL SELECT CASE WHEN buried_at IS NULL
         THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END, '', count(*)
-      FROM deliveries GROUP BY 1
+      FROM deliveries GROUP BY 1;
+    DELETE FROM pending_networks;
+    INSERT INTO pending_networks (quota, network, held)
+      SELECT purpose || ' ' || caller, coalesce(network, ''), count(*) FROM pendings GROUP BY 1, 2
     """
 
   /// Where the connection is lost meanwhile, all of it is there or nothing.

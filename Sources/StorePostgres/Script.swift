@@ -14,12 +14,17 @@ import Store
 /// come first; the change is decided again in any case.
 final class Script {
   private(set) var steps: [Step] = []
-  /// Where the answer says how many pending rows there are now, or, beside its guard, how many messages wait.
+  /// The step whose answer states how many pending rows there are now, and those whose second column states how many
+  /// messages wait.
   private(set) var pendingStep: Int?
-  private(set) var deliveryStep: Int?
+  private(set) var deliverySteps: [Int] = []
+  /// Those of them that queue a notice, and whether its account has reached its limit.
+  private(set) var noticeSteps: [Int: Bool] = [:]
+  /// The steps that may have removed a pending row to make room for another one for this purpose.
+  private(set) var roomSteps: [Int: PendingPurpose] = [:]
   private var auditRows = 0
   let id: ChangeID
-  private let throttles: ThrottleRows
+  let throttles: ThrottleRows
   /// Or will never need it, since all statements have as much.
   private var hasMoreTime: Bool
 
@@ -49,6 +54,18 @@ final class Script {
     steps.append(bind(Step(statement, refusing: refusal)))
   }
 
+  /// For a step that queues a notice.
+  func addNotice(_ statement: Statement, isOverLimit: Bool, _ bind: (Step) -> Step) {
+    deliverySteps.append(steps.count)
+    noticeSteps[steps.count] = isOverLimit
+    add(statement, bind)
+  }
+
+  func addMakingRoom(for purpose: PendingPurpose, _ bind: (Step) -> Step) {
+    roomSteps[steps.count] = purpose
+    add(.makeRoom, bind)
+  }
+
   /// For a step that touches all sessions of an account.
   func addLong(_ statement: Statement, _ bind: (Step) -> Step) {
     if !hasMoreTime { add(.withMoreTime) }
@@ -74,7 +91,7 @@ final class Script {
   /// What is left of a write once the sessions have been dealt with.
   private func addBehindLock(_ write: Write) {
     if case .closeAccount(let closed, _) = write {
-      deletePendings(of: closed.id, except: nil, sparing: nil)
+      deletePendings(of: closed.id, except: nil, sparing: [])
     } else if !write.touchesSessions {
       add(write)
     }
@@ -90,12 +107,12 @@ final class Script {
     case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
       .updateFactor, .deleteFactor, .guardNoFactors:
       addCredentialWrite(write)
-    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
+    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
       addSessionWrite(write)
     case .insertPending, .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings,
       .endPendings:
       addPendingWrite(write)
-    case .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery: addDeliveryWrite(write)
+    case .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery: addDeliveryWrite(write)
     case .insertIdempotency, .spendToken, .insertSigningKey, .guardNoSigningKey, .retireSigningKey, .deleteSigningKeys,
       .keepImportKey:
       addRecordWrite(write)
@@ -115,7 +132,7 @@ final class Script {
   /// Counts one row more in the scope, or refuses where it is full.
   func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
     guard heldMax > 0 else { return refuse(outcome) }
-    if scope == .waiting { deliveryStep = steps.count }
+    if scope == .waiting { deliverySteps.append(steps.count) }
     add(.hold, refusing: outcome) { $0.bind(scope.rawValue).bind(name).bind(heldMax) }
   }
 }
@@ -158,7 +175,8 @@ extension Write {
   /// Whether it locks, ends or looks at sessions, or is one that comes: in the order of these writes among themselves.
   fileprivate var touchesSessions: Bool {
     switch self {
-    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession, .guardIdle,
+    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
+      .guardIdle,
       .closeAccount:
       true
     default: false

@@ -8,6 +8,10 @@ extension Script {
       add(.rotateSession, refusing: .stale) {
         $0.bind(id).bind(from).bind(to).bind(at).bind(idleExpiresAt).bind(idleExpiresAt.day)
       }
+    case .renameSession(let id, let signInProviderID, let methods, let at):
+      add(.renameSession, refusing: .stale) {
+        $0.bind(id).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(at)
+      }
     case .closeSession(let id, let at, let reason):
       add(.closeSession) { $0.bind(id).bind(at).bind(reason).bind(at.day) }
     case .closeSessions(let accountID, let except, let at, let reason):
@@ -55,6 +59,12 @@ extension Statement {
       idle_expires_at = $5, ends_at = least($5, expires_at), ends_day = least($6, expires_day)
     WHERE id = $1 AND refresh_digest = $2 AND closed_at IS NULL AND ends_at > $4 RETURNING 1
     """)
+  static let renameSession = guarding(
+    "rename_session",
+    """
+    UPDATE sessions SET sign_in_provider_id = $2, methods = $3
+    WHERE id = $1 AND closed_at IS NULL AND ends_at > $4 RETURNING 1
+    """)
   private static let close = "UPDATE sessions SET closed_at = $2, closed_reason = $3, ends_at = $2, ends_day = $4"
   static let closeSession = Statement("close_session", "\(close) WHERE id = $1 AND closed_at IS NULL")
   private static let ofAccount = "WHERE account_id = $1 AND closed_at IS NULL AND ($5::text IS NULL OR id <> $5)"
@@ -66,6 +76,6 @@ extension Statement {
     "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")
 
   static let ofSessions = [
-    insertSession, rotateSession, closeSession, closeSessions, closeSessionsOf, guardSession,
+    insertSession, rotateSession, renameSession, closeSession, closeSessions, closeSessionsOf, guardSession,
   ]
 }

@@ -2,11 +2,13 @@ import Store
 
 /// The throttles of one change, as they are under its locks: counting is a matter of the contract
 /// (`ThrottleRecord.counting`) and done here, so the rows are read before the change is written, and nobody else writes
-/// them between.
+/// them between. Notices are counted by the same rows.
 final class ThrottleRows {
   /// In the order of their locks.
   private let keys: [Digest]
   private var records: [Digest: ThrottleRecord] = [:]
+  /// Limits of which the change uses up a caller's half.
+  private(set) var halfUsedLimits: [ThrottleKind] = []
 
   /// A row that is made for the sake of its lock, and is gone or replaced when the transaction ends.
   private static let placeholderEnd = Timestamp(millis: .min)
@@ -15,7 +17,8 @@ final class ThrottleRows {
     let keys = change.writes.compactMap { write -> Digest? in
       switch write {
       case .countThrottle(let count): count.key
-      case .resetThrottle(let key, _, _): key
+      case .resetThrottle(let key, _, _, _): key
+      case .enqueueNotice(_, let limits): limits.count.key
       default: nil
       }
     }
@@ -44,16 +47,28 @@ final class ThrottleRows {
       }
       let record = ThrottleRecord.counting(count, after: old)
       records[count.key] = record
+      if record.isAlarm(after: count) { halfUsedLimits.append(count.kind) }
       script.add(.updateThrottle) {
         $0.bind(record.key).bind(record.count).bind(record.since).bind(record.blocks).bind(record.blockedUntil)
           .bind(record.expiresAt)
       }
-    case .resetThrottle(let key, let kind, let at):
-      if let until = records[key]?.block(at: at) { return script.refuse(.throttled(kind, until: until)) }
+    case .resetThrottle(let key, let kind, let at, let liftsBlock):
+      if !liftsBlock, let until = records[key]?.block(at: at) {
+        return script.refuse(.throttled(kind, until: until))
+      }
       records[key] = nil
       script.add(.deleteThrottle) { $0.bind(key) }
     default: preconditionFailure("no write of a throttle")
     }
+  }
+
+  /// The row after one more notice. nil: the limit is reached.
+  func counting(_ limits: NoticeLimits) -> ThrottleRecord? {
+    let old = records[limits.count.key]
+    if limits.isReached(old) { return nil }
+    let record = ThrottleRecord.counting(limits.count, after: old)
+    records[limits.count.key] = limits.count.rule.countMax > 0 ? record : old
+    return record
   }
 }
 

@@ -38,6 +38,8 @@ extension Writer {
     case .deleteFactor(let id, let accountID): return try deleteFactor(id, of: accountID) ? nil : .stale
     case .guardNoFactors(let accountID): return try hasFactors(accountID) ? .stale : nil
     case .insertSession(let session): try insert(session, signedInAt: change.signIn(to: session.accountID))
+    case .renameSession(let id, let signInProviderID, let methods, let at):
+      return try rename(id, signInProviderID, methods, at) ? nil : .stale
     case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
       return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt) ? nil : .stale
     case .closeSession(let id, let at, let reason): try closeSession(id, at, reason)
@@ -59,6 +61,8 @@ extension Writer {
       try endPendings(purpose, key, createdAfter: createdAfter)
     case .enqueueDelivery(let delivery, let queueMax):
       return try enqueue(delivery, queueMax: queueMax) ? nil : .limited(.deliveries)
+    case .enqueueNotice(let notice, let limits):
+      if let why = try enqueue(notice, within: limits) { unqueuedNotices.append(why) }
     case .claimDelivery(let id, let attempts, let nextAttemptAt):
       return try claimDelivery(id, attempts, nextAttemptAt) ? nil : .stale
     case .removeDelivery(let id): try removeDelivery(id)
@@ -68,7 +72,8 @@ extension Writer {
     case .appendAudit(let record): try insert(record)
     case .insertSigningKey(let key): try insert(key)
     case .countThrottle(let counted): return try count(counted)
-    case .resetThrottle(let key, let kind, let at): return try reset(key, kind, at)
+    case .resetThrottle(let key, let kind, let at, let liftsBlock):
+      return try reset(key, kind, at, liftsBlock: liftsBlock)
     case .guardNoSigningKey: return try hasSigningKey() ? .stale : nil
     case .retireSigningKey(let keyID, let at): return try retire(keyID, at) ? nil : .stale
     case .deleteSigningKeys(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)

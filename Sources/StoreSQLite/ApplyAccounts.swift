@@ -95,7 +95,7 @@ extension Writer {
     try connection.statement("DELETE FROM factors WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM unlinks WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
-    try deletePendings(of: id, except: nil, sparing: nil)
+    try deletePendings(of: id, except: nil, sparing: [])
     try connection.statement(
       "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES (?, ?, ?, ?)"
     ).bind(id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))

@@ -9,14 +9,26 @@ extension Writer {
     guard try hold(.waiting, "", atMost: queueMax) else { return false }
     try connection.statement(
       """
-      INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at,
-        buried_reason)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO deliveries (id, channel, kind, priority, merge_key, sealed, created_at, expires_at, attempts,
+        next_attempt_at, buried_at, buried_reason)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
-    ).bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
-      .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
-      .bind(delivery.buriedAt).bind(delivery.buriedReason).runInsert()
+    ).bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.priority.rawValue)
+      .bind(delivery.mergeKey).bind(delivery.sealed).bind(delivery.createdAt).bind(delivery.expiresAt)
+      .bind(delivery.attempts).bind(delivery.nextAttemptAt).bind(delivery.buriedAt).bind(delivery.buriedReason)
+      .runInsert()
     return true
+  }
+
+  /// nil: queued.
+  func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) throws(Failure) -> UnqueuedNotice? {
+    let merging = try connection.statement(
+      "UPDATE deliveries SET expires_at = max(expires_at, ?) WHERE merge_key = ? AND buried_at IS NULL")
+    if try merging.bind(notice.expiresAt).bind(notice.mergeKey).runHitsRow() { return .merged }
+    if limits.isReached(try throttle(limits.count.key)) { return .overLimit }
+    guard try enqueue(notice, queueMax: limits.queueMax) else { return .queueFull }
+    if limits.count.rule.countMax > 0 { _ = try count(limits.count) }
+    return nil
   }
 
   func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(Failure) -> Bool {

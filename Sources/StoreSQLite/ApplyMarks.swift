@@ -32,11 +32,13 @@ extension Writer {
     case .cutOff(let id, _, _), .forgetUnlink(let id, _): markAccount(id)
     // What is kept of an account is not asked for its last sign-in.
     case .touchAccount: break
-    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession, .insertPending,
+    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
+      .insertPending,
       .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings, .endPendings,
       .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .guardNoSigningKey, .retireSigningKey,
-      .deleteSigningKeys, .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery, .countThrottle,
-      .resetThrottle, .guardIdle, .noteIdle, .keepImportKey, .confirmAccount, .guardFreeEmail, .guardNoFactors:
+      .deleteSigningKeys, .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery,
+      .countThrottle, .resetThrottle, .guardIdle, .noteIdle, .keepImportKey, .confirmAccount, .guardFreeEmail,
+      .guardNoFactors:
       break
     }
   }

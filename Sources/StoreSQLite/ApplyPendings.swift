@@ -8,20 +8,29 @@ extension Writer {
     if !pending.accountID.isEmpty, try !hold(pending.accountScope, pending.accountID, atMost: limits.perAccountMax) {
       return .account
     }
-    if try !hold(.caller, pending.caller.text, atMost: limits.perCallerMax) { return .caller }
-    if try !hold(.total, "", atMost: limits.totalMax) { return .total }
+    if try !hold(.caller, pending.quota, atMost: limits.perCallerMax) {
+      guard try makeRoom(for: pending), try hold(.caller, pending.quota, atMost: limits.perCallerMax) else {
+        return .caller
+      }
+    }
+    let purpose = pending.purpose.rawValue
+    if try !hold(.purpose, purpose, atMost: limits.totalMax) {
+      guard try makeRoom(for: pending), try hold(.purpose, purpose, atMost: limits.totalMax) else { return .total }
+    }
+    _ = try hold(.total, "", atMost: .max)
+    try count(pending)
     try connection.statement(
       """
       INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
         attempt_id, sealed, created_at, expires_at, attempts_left, completed_at, completed_account_id,
-        completed_session_id)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        completed_session_id, network)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue).bind(pending.identity.providerID)
       .bind(pending.identity.subject).bind(pending.email).bind(pending.tier.rawValue).bind(pending.accountID)
       .bind(pending.caller.text).bind(pending.binding).bind(pending.attemptID).bind(pending.sealed)
       .bind(pending.createdAt).bind(pending.expiresAt).bind(pending.attemptsLeft).bind(pending.completedAt)
-      .bind(pending.completedAccountID).bind(pending.completedSessionID).runInsert()
+      .bind(pending.completedAccountID).bind(pending.completedSessionID).bind(pending.network).runInsert()
     return nil
   }
 
@@ -62,23 +71,33 @@ extension Writer {
     var name: String
   }
 
-  /// Where a row is counted among its account's, by its purpose and tier.
-  private func accountScope(_ row: Statement) -> CountScope {
-    let purpose = PendingPurpose(rawValue: row.text())
-    return .ofAccount(purpose, TrustTier(rawValue: row.int()))
+  private struct NetworkQuota: Hashable {
+    var quota: String
+    var network: [UInt8]
   }
 
-  /// Runs a `DELETE … RETURNING` of purpose, tier, account, caller and moment of completion, and takes its rows off the
-  /// counts; returns how many there were. SQLite 3.40 calls every column of such a row "not null", whatever it holds,
-  /// so that is asked here.
+  /// Where a row is counted among its account's, by its purpose and tier.
+  private func accountScope(_ row: Statement) -> CountScope { accountScope(row.text(), row) }
+
+  private func accountScope(_ purpose: String, _ row: Statement) -> CountScope {
+    .ofAccount(PendingPurpose(rawValue: purpose), TrustTier(rawValue: row.int()))
+  }
+
+  /// Runs a `DELETE … RETURNING` of `Writer.removed`, and takes its rows off the counts; returns how many there were.
+  /// SQLite 3.40 says "not null" of every column of such a row, also of one that is NULL, so the value decides here.
   private func removePendings(_ delete: Statement) throws(Failure) -> Int {
     var held: [Counted: Int] = [:]
+    var networks: [NetworkQuota: Int] = [:]
     var total = 0
     defer { delete.reset() }
     while try delete.step() {
-      let scope = accountScope(delete)
+      let purpose = delete.text()
+      let scope = accountScope(purpose, delete)
       let accountID = delete.text()
-      held[Counted(scope: .caller, name: delete.text()), default: 0] += 1
+      let quota = "\(purpose) \(delete.text())"
+      networks[NetworkQuota(quota: quota, network: delete.bytes()), default: 0] += 1
+      held[Counted(scope: .caller, name: quota), default: 0] += 1
+      held[Counted(scope: .purpose, name: purpose), default: 0] += 1
       let isCompleted = delete.optionalTimestamp() != nil
       if !accountID.isEmpty, !isCompleted { held[Counted(scope: scope, name: accountID), default: 0] += 1 }
       total += 1
@@ -88,7 +107,49 @@ extension Writer {
       pendingsChanged = true
     }
     for (counted, count) in held { try letGo(counted.scope, counted.name, count) }
+    for (counted, count) in networks { try letGo(counted, count) }
     return total
+  }
+
+  // MARK: Networks
+
+  /// Counts the row among those of its network.
+  private func count(_ pending: PendingRecord) throws(Failure) {
+    try connection.statement(
+      """
+      INSERT INTO pending_networks (quota, network, held) VALUES (?, ?, 1)
+      ON CONFLICT (quota, network) DO UPDATE SET held = held + 1
+      """
+    ).bind(pending.quota).bind(pending.network?.bytes ?? []).run()
+  }
+
+  private func letGo(_ counted: NetworkQuota, _ count: Int) throws(Failure) {
+    _ = try connection.statement("UPDATE pending_networks SET held = held - ? WHERE quota = ? AND network = ?")
+      .bind(count).bind(counted.quota).bind(counted.network).run()
+    _ = try connection.statement("DELETE FROM pending_networks WHERE quota = ? AND network = ? AND held <= 0")
+      .bind(counted.quota).bind(counted.network).run()
+  }
+
+  /// Removes the newest row of the network that has most of the places. False: that is the network of this row, or it
+  /// has no more places than that one would have.
+  private func makeRoom(for pending: PendingRecord) throws(Failure) -> Bool {
+    let own = pending.network?.bytes ?? []
+    let removed = try removePendings(
+      connection.statement(
+        """
+        DELETE FROM pendings WHERE digest = (
+          SELECT p.digest FROM pendings AS p WHERE p.purpose = ?1 AND p.caller = ?2 AND coalesce(p.network, x'') = (
+            SELECT most.network FROM (
+              SELECT network, held FROM pending_networks WHERE quota = ?3 ORDER BY held DESC LIMIT 1) AS most
+            WHERE most.network <> ?4 AND most.held > 1 + coalesce(
+              (SELECT held FROM pending_networks WHERE quota = ?3 AND network = ?4), 0))
+          ORDER BY p.created_at DESC LIMIT 1)
+        RETURNING purpose, tier, account_id, caller, coalesce(network, x''), completed_at
+        """
+      ).bind(pending.purpose.rawValue).bind(pending.caller.text).bind(pending.quota).bind(own))
+    guard removed > 0 else { return false }
+    removedPendings.append(pending.purpose)
+    return true
   }
 
   /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
@@ -140,14 +201,16 @@ extension Writer {
     ).bind(sealed).bind(digest).bind(version).runHitsRow()
   }
 
-  func deletePendings(of accountID: String, except: Digest?, sparing: PendingPurpose?) throws(Failure) {
+  func deletePendings(of accountID: String, except: Digest?, sparing: [PendingPurpose]) throws(Failure) {
+    let spared = sparing.map { " \($0.rawValue) " }.joined()
     _ = try removePendings(
       connection.statement(
         """
-        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2) AND (?3 IS NULL OR purpose <> ?3)
-        RETURNING purpose, tier, account_id, caller, completed_at
+        DELETE FROM pendings WHERE account_id = ?1 AND (?2 IS NULL OR digest <> ?2)
+          AND instr(?3, ' ' || purpose || ' ') = 0
+        RETURNING purpose, tier, account_id, caller, coalesce(network, x''), completed_at
         """
-      ).bind(accountID).bind(except).bind(sparing?.rawValue))
+      ).bind(accountID).bind(except).bind(spared))
   }
 
   func endPendings(
@@ -158,7 +221,7 @@ extension Writer {
         """
         DELETE FROM pendings WHERE purpose = ?1 AND provider_id = ?2 AND subject = ?3
           AND (?4 IS NULL OR created_at > ?4)
-        RETURNING purpose, tier, account_id, caller, completed_at
+        RETURNING purpose, tier, account_id, caller, coalesce(network, x''), completed_at
         """
       ).bind(purpose.rawValue).bind(key.providerID).bind(key.subject).bind(createdAfter))
   }
@@ -172,7 +235,7 @@ extension Writer {
         """
         DELETE FROM pendings WHERE digest IN
           (SELECT digest FROM pendings WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-        RETURNING purpose, tier, account_id, caller, completed_at
+        RETURNING purpose, tier, account_id, caller, coalesce(network, x''), completed_at
         """
       ).bind(now).bind(rowsMax))
     let idempotency = try connection.statement(

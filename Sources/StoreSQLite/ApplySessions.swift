@@ -43,6 +43,16 @@ extension Writer {
     ).bind(to).bind(at).bind(idleExpiresAt).bind(id).bind(from).runHitsRow()
   }
 
+  func rename(
+    _ id: String, _ signInProviderID: String, _ methods: [String], _ at: Timestamp
+  ) throws(Failure) -> Bool {
+    try connection.statement(
+      """
+      UPDATE sessions SET sign_in_provider_id = ?1, methods = ?2 WHERE id = ?3 AND closed_at IS NULL AND ends_at > ?4
+      """
+    ).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(id).bind(at).runHitsRow()
+  }
+
   func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(Failure) {
     _ = try connection.statement(
       """

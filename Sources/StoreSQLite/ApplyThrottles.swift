@@ -7,6 +7,7 @@ extension Writer {
     let old = try throttle(count.key)
     if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
     let record = ThrottleRecord.counting(count, after: old)
+    if record.isAlarm(after: count) { halfUsedLimits.append(count.kind) }
     try connection.statement(
       """
       INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at) VALUES (?, ?, ?, ?, ?, ?)
@@ -19,13 +20,15 @@ extension Writer {
   }
 
   /// nil: what was counted is forgotten.
-  func reset(_ key: Digest, _ kind: ThrottleKind, _ at: Timestamp) throws(Failure) -> Outcome? {
-    if let until = try throttle(key)?.block(at: at) { return .throttled(kind, until: until) }
+  func reset(
+    _ key: Digest, _ kind: ThrottleKind, _ at: Timestamp, liftsBlock: Bool
+  ) throws(Failure) -> Outcome? {
+    if !liftsBlock, let until = try throttle(key)?.block(at: at) { return .throttled(kind, until: until) }
     _ = try connection.statement("DELETE FROM throttles WHERE key = ?").bind(key).runHitsRow()
     return nil
   }
 
-  private func throttle(_ key: Digest) throws(Failure) -> ThrottleRecord? {
+  func throttle(_ key: Digest) throws(Failure) -> ThrottleRecord? {
     let statement = try connection.statement(
       "SELECT key, count, since, blocks, blocked_until, expires_at FROM throttles WHERE key = ?")
     defer { statement.reset() }

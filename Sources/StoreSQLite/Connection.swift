@@ -68,8 +68,6 @@ import Store
   static func reader(path: String, options: Options) throws(Failure) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
     try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
-    let code = unsafe csqlite_keep_mapping(connection.handle)
-    guard code == SQLITE_OK else { throw Failure(code: code, text: "the mapping of the file cannot be kept") }
     return connection
   }
 
@@ -88,14 +86,6 @@ import Store
   func requireFullSync() throws(Failure) {
     let level = try integer("PRAGMA synchronous")
     guard level == 2 else { throw Failure(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
-  }
-
-  /// Writes the frames of a commit together, where SQLite pads none. Pages then stay in memory until their commit,
-  /// however many they are, so not before steps of the schema, which may touch all there are.
-  func gatherLog() throws(Failure) {
-    try execute("PRAGMA cache_spill = OFF")
-    let code = unsafe csqlite_gather_log(handle)
-    guard code == SQLITE_OK else { throw Failure(code: code, text: "the log cannot be written in large pieces") }
   }
 
   private func size(cacheKiB: Int, mappedBytes: Int64) throws(Failure) {

@@ -9,6 +9,7 @@ enum Migrations {
     accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
     deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
     positions, completedRows, beginnings, channels, signIns,
+    priorities, quotas,
   ]
 
   /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
@@ -344,5 +345,35 @@ enum Migrations {
     CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);
     CREATE INDEX sessions_by_device ON sessions (account_id, device_id) WHERE device_id <> '';
     DROP INDEX sessions_by_account;
+    """
+
+  /// Codes are sent before notices, and equal notices are merged. Messages from before this step count as codes.
+  private static let priorities = """
+    ALTER TABLE deliveries ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE deliveries ADD COLUMN merge_key BLOB;
+    CREATE UNIQUE INDEX deliveries_by_merge_key ON deliveries (merge_key)
+      WHERE buried_at IS NULL AND merge_key IS NOT NULL;
+    CREATE INDEX deliveries_by_priority ON deliveries (channel, priority, next_attempt_at) WHERE buried_at IS NULL;
+    DROP INDEX deliveries_by_channel;
+    """
+
+  /// Each purpose has places of its own with each caller. `pending_networks` holds how many of them each network has;
+  /// rows from before this step belong to none.
+  private static let quotas = """
+    ALTER TABLE pendings ADD COLUMN network BLOB;
+    CREATE INDEX pendings_by_network ON pendings (purpose, caller, coalesce(network, x''), created_at);
+    CREATE TABLE pending_networks (
+      quota TEXT NOT NULL,
+      network BLOB NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (quota, network)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX pending_networks_by_held ON pending_networks (quota, held);
+    INSERT INTO pending_networks (quota, network, held)
+      SELECT purpose || ' ' || caller, x'', COUNT(*) FROM pendings GROUP BY purpose, caller;
+    DELETE FROM pending_counts WHERE scope = 'caller';
+    INSERT INTO pending_counts (scope, name, held)
+      SELECT 'caller', purpose || ' ' || caller, COUNT(*) FROM pendings GROUP BY purpose, caller
+      UNION ALL SELECT 'purpose', purpose, COUNT(*) FROM pendings GROUP BY purpose;
     """
 }

@@ -61,12 +61,14 @@ final class Reader {
     device = try connection.prepare(
       """
       SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ? AND device_id <> ''
-        AND (closed_reason IS NULL OR closed_reason = 'signed_out') LIMIT 1
+        AND (closed_reason IS NULL OR closed_reason = 'signed_out' AND closed_at > coalesce(
+          (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
       """)
     dueDeliveries = try connection.prepare(
       """
       SELECT \(DeliveryRecord.columns) FROM deliveries
-      WHERE buried_at IS NULL AND channel = ? AND next_attempt_at <= ? ORDER BY next_attempt_at LIMIT ?
+      WHERE buried_at IS NULL AND channel = ? AND priority = ? AND next_attempt_at <= ?
+      ORDER BY next_attempt_at LIMIT ?
       """)
     oldestDelivery = try connection.prepare(
       "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
@@ -167,9 +169,9 @@ final class Reader {
       try one(deliveryCounts.bind(scope.rawValue)) { row throws(Failure) in row.int() } ?? 0
     }
     var queue = DeliveryQueue()
-    for channel in DeliveryChannel.allCases {
-      let most = due.rowsMax[channel] ?? 0
-      queue.due += try all(dueDeliveries.bind(channel.rawValue).bind(due.at).bind(most), DeliveryRecord.init)
+    for each in DeliveryClass.all {
+      let wanted = dueDeliveries.bind(each.channel.rawValue).bind(each.priority.rawValue).bind(due.at)
+      queue.due += try all(wanted.bind(due.rowsMax[each] ?? 0), DeliveryRecord.init)
     }
     queue.waitingCount = try count(.waiting)
     queue.buriedCount = try count(.buried)

@@ -131,7 +131,7 @@ extension SessionRecord {
 extension PendingRecord {
   static let columns = """
     digest, purpose, provider_id, subject, email, tier, account_id, caller, binding, attempt_id, sealed, created_at, \
-    expires_at, attempts_left, version, completed_at, completed_account_id, completed_session_id
+    expires_at, attempts_left, version, completed_at, completed_account_id, completed_session_id, network
     """
 
   init(_ row: Statement) throws(Failure) {
@@ -144,6 +144,7 @@ extension PendingRecord {
     completedAt = row.optionalTimestamp()
     completedAccountID = row.optionalText()
     completedSessionID = row.optionalText()
+    network = try row.optionalDigest()
   }
 }
 
@@ -181,7 +182,8 @@ extension ThrottleRecord {
 
 extension DeliveryRecord {
   static let columns = """
-    id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at, buried_reason, kept_until
+    id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, buried_at, buried_reason, kept_until,
+    priority, merge_key
     """
 
   init(_ row: Statement) throws(Failure) {
@@ -193,6 +195,8 @@ extension DeliveryRecord {
     buriedAt = row.optionalTimestamp()
     buriedReason = row.optionalText()
     keptUntil = row.optionalTimestamp()
+    priority = DeliveryPriority(rawValue: row.int()) ?? .code
+    mergeKey = try row.optionalDigest()
   }
 }
 

@@ -49,7 +49,6 @@ package final class SQLiteStore: Store {
     do throws(Failure) {
       let connection = try Connection.writer(path: path, options: options)
       try Migrations.run(on: connection)
-      try connection.gatherLog()
       // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       waysIn = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax, marks: marks)

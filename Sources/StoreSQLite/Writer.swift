@@ -28,6 +28,12 @@ final class Writer {
   /// Since the observer was told.
   var pendingsChanged = false
   var deliveriesChanged = false
+  /// Notices that the transaction has not queued.
+  var unqueuedNotices: [UnqueuedNotice] = []
+  /// Limits of which the transaction has used up a caller's half.
+  var halfUsedLimits: [ThrottleKind] = []
+  /// The purposes of the rows that made room for others.
+  var removedPendings: [PendingPurpose] = []
   /// Since watchers were told.
   var eventsAppended = false
   private let appended: (@Sendable () -> Void)?
@@ -116,15 +122,20 @@ final class Writer {
   /// holds the lock, each would only wait for it again.
   private func carryOut(_ group: [ChangeOrder]) {
     let begun = ContinuousClock.now
+    forgetReports()
     do throws(Failure) {
       var results = try transaction(if: { $0.count == group.count }) { () throws(Failure) in try attemptAll(group) }
       if results.count < group.count {
         for order in group { order.fate.release() }
+        forgetReports()
         results = try transaction { () throws(Failure) in try attemptEach(group) }
       }
       observer?.committed(changes: group.count, took: begun.duration(to: .now))
       // Before anyone is told of his change: who then looks finds it counted.
       tellOfCounts()
+      for why in unqueuedNotices { observer?.leftUnqueued(why) }
+      for limit in halfUsedLimits { observer?.reachedHalf(of: limit) }
+      for purpose in removedPendings { observer?.removedPending(for: purpose) }
       for (order, result) in zip(group, results) { answer(order, result) }
       if eventsAppended {
         eventsAppended = false
@@ -179,6 +190,8 @@ final class Writer {
     return results
   }
 
+  private func forgetReports() { (unqueuedNotices, halfUsedLimits, removedPendings) = ([], [], []) }
+
   private func attemptEach(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
     var results: [Result<Outcome, StoreError>] = []
     results.reserveCapacity(group.count)
@@ -190,6 +203,7 @@ final class Writer {
   private func attempt(_ order: ChangeOrder) throws(Failure) -> Result<Outcome, StoreError> {
     guard order.fate.take() else { return .success(.cancelled) }
     try run(Bracket.savepoint)
+    let counts = (unqueuedNotices.count, halfUsedLimits.count, removedPendings.count)
     let result: Result<Outcome, StoreError>
     do throws(Failure) {
       result = .success(try apply(order.change))
@@ -197,7 +211,12 @@ final class Writer {
       guard connection.isInTransaction else { throw error }
       result = .failure(error.storeError)
     }
-    if result != .success(.committed) { try run(Bracket.undo) }
+    if result != .success(.committed) {
+      unqueuedNotices.removeLast(unqueuedNotices.count - counts.0)
+      halfUsedLimits.removeLast(halfUsedLimits.count - counts.1)
+      removedPendings.removeLast(removedPendings.count - counts.2)
+      try run(Bracket.undo)
+    }
     try run(Bracket.release)
     return result
   }

@@ -3,6 +3,7 @@ internal import COpenSSL
 /// Who the peer is, by its certificate.
 package enum PeerName: Hashable, Sendable {
   case none
+  /// With its type, so that no DNS name equals a URI: `uri:spiffe://…` or `dns:…`, the latter in lower case.
   case name(String)
   /// It proved a certificate that names nobody.
   case unusable

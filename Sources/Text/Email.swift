@@ -4,8 +4,9 @@ internal import CIdn2
 /// part in lower case, domain in the lower-case ASCII of IDNA2008 without its trailing dot.
 ///
 /// Stricter than the RFCs where they allow what only confuses: the local part is a dot-atom (RFC 5322 3.2.3, with the
-/// UTF-8 of RFC 6531) and never quoted, the domain has at least two labels and is no address literal. Characters that
-/// merely look alike stay different; characters that Unicode calls compatible are refused.
+/// UTF-8 of RFC 6531; `Mailbox.swift` has the exception) and never quoted, the domain has at least two labels and is no
+/// address literal. Characters that merely look alike stay different; characters that Unicode calls compatible are
+/// refused.
 package func normaliseEmail(_ address: String) throws(TextError) -> String {
   // Normal forms cost time in proportion, and no address needs a longer input than this.
   guard address.utf8.count <= 1_024 else { throw .invalidEmail(.tooLong) }
@@ -93,19 +94,24 @@ private func checkShape(_ bytes: Span<UInt8>) throws(TextError) {
   guard let sign = bytes.indices.first(where: { bytes[$0] == at }) else { throw .invalidEmail(.notOneAtSign) }
   let domain = bytes.extracting((sign + 1)...)
   guard !domain.indices.contains(where: { domain[$0] == at }) else { throw .invalidEmail(.notOneAtSign) }
-  guard isDotAtom(bytes.extracting(..<sign)) else { throw .invalidEmail(.localPart) }
+  let local = bytes.extracting(..<sign)
+  guard isDotAtom(local) || (hasFreeDots(domain) && isDotAtom(local, dotsAreFree: true)) else {
+    throw .invalidEmail(.localPart)
+  }
   guard isHostName(domain) else { throw .invalidEmail(.domain) }
 }
 
-private func isDotAtom(_ bytes: Span<UInt8>) -> Bool {
-  var previous = UInt8(ascii: ".")
+/// - Parameter dotsAreFree: whether dots may be repeated and be last; none may be first.
+private func isDotAtom(_ bytes: Span<UInt8>, dotsAreFree: Bool = false) -> Bool {
+  let dot = UInt8(ascii: ".")
+  var previous = dot
   for index in bytes.indices {
     let byte = bytes[index]
-    guard byte != UInt8(ascii: ".") || previous != byte else { return false }
+    guard byte != dot || previous != dot || (dotsAreFree && index > 0) else { return false }
     guard !isSpecial(byte) else { return false }
     previous = byte
   }
-  return previous != UInt8(ascii: ".") && bytes.count <= 64
+  return (previous != dot || (dotsAreFree && !bytes.isEmpty)) && bytes.count <= 64
 }
 
 /// Controls, space and the specials of RFC 5322 3.2.3.

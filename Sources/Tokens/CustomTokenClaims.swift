@@ -9,9 +9,13 @@ package struct CustomTokenClaims: Equatable, Sendable {
   package let expiresAt: Int64
   /// For the session that it opens, beside those of the account.
   package let claims: CustomClaims
+  /// The account's last cut-off when we minted the token, in milliseconds; 0 without one. nil in tokens of registered
+  /// signers, who do not know it.
+  package var cutOffMillis: Int64?
 
   package init(
-    issuer: String, audience: String, accountID: String, issuedAt: Int64, expiresAt: Int64, claims: CustomClaims
+    issuer: String, audience: String, accountID: String, issuedAt: Int64, expiresAt: Int64, claims: CustomClaims,
+    cutOffMillis: Int64? = nil
   ) {
     self.issuer = issuer
     self.audience = audience
@@ -19,6 +23,7 @@ package struct CustomTokenClaims: Equatable, Sendable {
     self.issuedAt = issuedAt
     self.expiresAt = expiresAt
     self.claims = claims
+    self.cutOffMillis = cutOffMillis
   }
 
   package func encoded() -> [UInt8] {
@@ -29,6 +34,7 @@ package struct CustomTokenClaims: Equatable, Sendable {
     writer.member("uid", accountID)
     writer.member("iat", issuedAt)
     writer.member("exp", expiresAt)
+    if let cutOffMillis { writer.member("cut_off_millis", cutOffMillis) }
     if !claims.isEmpty {
       writer.name("claims")
       writer.raw(claims.json.utf8)
@@ -54,7 +60,7 @@ package struct CustomTokenClaims: Equatable, Sendable {
     else { throw .malformed(.claims) }
     self.init(
       issuer: issuer, audience: audience, accountID: accountID, issuedAt: issuedAt, expiresAt: expiresAt,
-      claims: claims)
+      claims: claims, cutOffMillis: token["cut_off_millis"]?.int)
   }
 
   /// A token that lives longer than an hour is refused whoever signed it (leeway for a signer's clock, none for its

@@ -6,14 +6,19 @@ struct JSONReader {
   private let bytes: [UInt8]
   private let depthMax: Int
   private let loneSurrogates: LoneSurrogates
+  private let isLenient: Bool
   private var offset = 0
   /// Of the outermost object, where they are kept.
   private(set) var texts: [JSONMemberText]?
 
-  init(_ bytes: [UInt8], depthMax: Int, _ loneSurrogates: LoneSurrogates, keepsTexts: Bool = false) {
+  /// - Parameter isLenient: keeps repeated names, reads invalid UTF-8 as U+FFFD, and numbers past `Double` as infinite.
+  init(
+    _ bytes: [UInt8], depthMax: Int, _ loneSurrogates: LoneSurrogates, keepsTexts: Bool = false, isLenient: Bool = false
+  ) {
     self.bytes = bytes
     self.depthMax = depthMax
     self.loneSurrogates = loneSurrogates
+    self.isLenient = isLenient
     texts = keepsTexts ? [] : nil
   }
 
@@ -73,13 +78,15 @@ struct JSONReader {
       let start = offset
       guard next == UInt8(ascii: "\"") else { throw syntaxError }
       let name = try string()
-      guard StreamSafeText.holds(name) else { throw .syntax(offset: start) }
-      guard isNew(name, among: members, &names) else { throw .duplicateName(name) }
+      let isComparable = StreamSafeText.holds(name)
+      guard isComparable || isLenient else { throw .syntax(offset: start) }
+      guard isLenient || isNew(name, among: members, &names) else { throw .duplicateName(name) }
       skipSpace()
       guard take(UInt8(ascii: ":")) else { throw syntaxError }
       skipSpace()
       let valueStart = offset
-      members.append(JSONMember(name, try value(depth: depth)))
+      let value = try value(depth: depth)
+      if isComparable { members.append(JSONMember(name, value)) }
       if depth == 1 {
         texts?.append(JSONMemberText(name: name, member: bytes[start..<offset], value: bytes[valueStart..<offset]))
       }
@@ -120,7 +127,7 @@ struct JSONReader {
     offset = end
     if next == UInt8(ascii: "\"") {
       offset += 1
-      return try JSONReader.text(bytes.span.extracting(start..<end), start)
+      return try text(bytes.span.extracting(start..<end), start)
     }
     var unescaped = Array(bytes[start..<offset])
     while next != UInt8(ascii: "\"") {
@@ -133,11 +140,14 @@ struct JSONReader {
       }
     }
     offset += 1
-    return try JSONReader.text(unescaped.span, start)
+    return try text(unescaped.span, start)
   }
 
-  private static func text(_ bytes: Span<UInt8>, _ start: Int) throws(JSONError) -> String {
-    guard let text = try? UTF8Span(validating: bytes) else { throw .syntax(offset: start) }
+  private func text(_ bytes: Span<UInt8>, _ start: Int) throws(JSONError) -> String {
+    guard let text = try? UTF8Span(validating: bytes) else {
+      guard isLenient else { throw .syntax(offset: start) }
+      return String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+    }
     return String(copying: text)
   }
 
@@ -195,7 +205,7 @@ struct JSONReader {
     }
     let text = String(decoding: bytes[start..<offset], as: UTF8.self)
     if offset == integerEnd, let value = Int64(text) { return .int(value) }
-    guard let value = Double(text), value.isFinite else { throw .syntax(offset: start) }
+    guard let value = Double(text), value.isFinite || isLenient else { throw .syntax(offset: start) }
     return .double(value)
   }
 

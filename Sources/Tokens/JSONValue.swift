@@ -85,11 +85,11 @@ package struct JSONMember: Equatable, Sendable {
   }
 }
 
-struct JSONMemberText: Sendable {
-  let name: String
+package struct JSONMemberText: Sendable {
+  package let name: String
   /// From the name to the end of the value.
   let member: ArraySlice<UInt8>
-  let value: ArraySlice<UInt8>
+  package let value: ArraySlice<UInt8>
 }
 
 package enum JSONError: Error, Equatable, Sendable {
@@ -124,11 +124,11 @@ extension JSONValue {
 
   /// With the members of the outermost object as they stand in the text: a number that is read and written again can
   /// lose digits and grow.
-  static func parseWithTexts(
-    _ bytes: [UInt8], byteCountMax: Int
+  package static func parseWithTexts(
+    _ bytes: [UInt8], byteCountMax: Int, _ loneSurrogates: LoneSurrogates = .refused
   ) throws(JSONError) -> (value: JSONValue, texts: [JSONMemberText]) {
     guard bytes.count <= byteCountMax else { throw .tooLarge }
-    var reader = JSONReader(bytes, depthMax: depthMax, .refused, keepsTexts: true)
+    var reader = JSONReader(bytes, depthMax: depthMax, loneSurrogates, keepsTexts: true)
     let value = try reader.document()
     return (value, reader.texts ?? [])
   }

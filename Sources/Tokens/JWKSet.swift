@@ -1,22 +1,22 @@
 package import Crypto
 import Encodings
 
-/// Why a provider's key set was not taken. The set is refused whole (check 54): a provider that publishes broken keys
-/// is not asked to vouch for anyone until it publishes good ones. A kid may stand twice where no algorithm is common to
-/// both, as in RFC 7517 4.5: then a signature still has one key that may check it.
+/// A fault of a key set as a document. Entries that cannot be used are skipped one by one.
 package enum KeySetError: Error, Equatable, Sendable {
   case tooLarge
-  case tooManyKeys
   case notAKeySet
-  case duplicateKeyID
-  case unusableKey(KeyDefect)
 }
 
-/// The keys of a JWK set (RFC 7517) that can verify a signature. Keys of other types, curves, algorithms or uses are
-/// passed over, as RFC 7517 5 asks, and so are those without a member that their type must have (`x5c` alone).
+/// The keys of a JWK set (RFC 7517) that can verify a signature.
+///
+/// An entry that is odd, weak or for another use is skipped with its reason (RFC 7517, 5). Every key that is kept has
+/// passed all checks, so that the key which signs a token is always checked in full.
 package struct JWKSet: Sendable {
   package static let byteCountMax = 262_144
-  package static let keyCountMax = 64
+  /// Keys that are kept. A set of `byteCountMax` has room for some 2,000.
+  package static let keyCountMax = 1_024
+  /// Keys of one `kid` and algorithm that are tried for one token: each takes a signature check.
+  package static let candidatesMax = 8
 
   package struct Key: Sendable {
     let keyID: String?
@@ -25,73 +25,49 @@ package struct JWKSet: Sendable {
     /// Whose tokens it signs, with the placeholder where it is any tenant's (Microsoft).
     let issuer: String?
 
-    fileprivate func sharesAlgorithm(with other: Key) -> Bool { algorithms.contains(where: other.algorithms.contains) }
+    func fits(_ wantedID: String?, _ algorithm: SignatureAlgorithm) -> Bool {
+      algorithms.contains(algorithm) && (wantedID == nil || keyID == wantedID)
+    }
+  }
+
+  /// What became of the search for the key of a token.
+  package enum Search: Sendable {
+    case signed(by: Key)
+    /// No key has this `kid` and algorithm.
+    case unknownKey
+    /// Such keys exist, and none of them made the signature.
+    case badSignature
   }
 
   private let keys: [Key]
+  /// What was skipped, in the order of the document.
+  package let skipped: [SkippedKey]
 
   package var isEmpty: Bool { keys.isEmpty }
+  package var count: Int { keys.count }
 
   package static func parse(_ body: [UInt8]) throws(KeySetError) -> JWKSet {
     guard body.count <= byteCountMax else { throw .tooLarge }
-    guard let document = try? JSONValue.parse(body, byteCountMax: byteCountMax), let keys = document["keys"]?.array
+    guard let document = try? JSONValue.parseLeniently(body, byteCountMax: byteCountMax), !document.repeats("keys"),
+      let entries = document["keys"]?.array
     else { throw .notAKeySet }
-    guard keys.count <= keyCountMax else { throw .tooManyKeys }
-    var usable: [Key] = []
-    for jwk in keys {
-      guard let key = try key(jwk) else { continue }
-      if key.keyID != nil, usable.contains(where: { $0.keyID == key.keyID && $0.sharesAlgorithm(with: key) }) {
-        throw .duplicateKeyID
-      }
-      usable.append(key)
-    }
-    return JWKSet(keys: usable)
+    var reader = KeySetReader()
+    for (index, entry) in entries.enumerated() { reader.read(entry, at: index) }
+    return JWKSet(keys: reader.keys, skipped: reader.skipped)
   }
 
-  /// The one key that may check this signature. A key's own `alg` must agree. Without a `kid` there must be no choice.
-  package func key(keyID: String?, algorithm: SignatureAlgorithm) -> Key? {
-    func fits(_ key: Key) -> Bool { key.algorithms.contains(algorithm) && (keyID == nil || key.keyID == keyID) }
-    guard let first = keys.firstIndex(where: fits), !keys[(first + 1)...].contains(where: fits) else { return nil }
-    return keys[first]
+  /// Finds the key that made this token's signature.
+  package func signer(of token: JWS) -> Search {
+    let candidates = candidates(keyID: token.keyID, algorithm: token.algorithm)
+    guard !candidates.isEmpty else { return .unknownKey }
+    let signer = candidates.first { token.isSigned(by: $0.publicKey) }
+    return signer.map { .signed(by: $0) } ?? .badSignature
   }
 
-  private static func key(_ jwk: JSONValue) throws(KeySetError) -> Key? {
-    guard jwk.members != nil, let type = jwk["kty"]?.string else { throw .notAKeySet }
-    let (use, operations, keyID) = (jwk.optional("use"), jwk.optional("key_ops"), jwk.optional("kid"))
-    guard use == nil || use?.string == "sig", operations == nil || operations?.strings?.contains("verify") == true
-    else { return nil }
-    guard keyID == nil || keyID?.string != nil else { throw .notAKeySet }
-    let algorithm = jwk.optional("alg").map { SignatureAlgorithm(rawValue: $0.string ?? "") }
-    if case .some(.none) = algorithm { return nil }
-    guard let components = try components(jwk, type) else { return nil }
-    do throws(CryptoError) {
-      let key = try PublicKey(components)
-      let algorithms = key.kind.algorithms.filter { algorithm == nil || algorithm == $0 }
-      guard !algorithms.isEmpty else { return nil }
-      return Key(keyID: keyID?.string, algorithms: algorithms, publicKey: key, issuer: jwk["issuer"]?.string)
-    } catch {
-      guard case .unusableKey(let defect) = error else { throw .unusableKey(.malformed) }
-      throw .unusableKey(defect)
-    }
-  }
-
-  private static func components(_ jwk: JSONValue, _ type: String) throws(KeySetError) -> PublicKeyComponents? {
-    let names = type == "RSA" ? ["n", "e"] : type == "EC" ? ["x", "y"] : ["x"]
-    guard names.allSatisfy({ jwk.optional($0) != nil }) else { return nil }
-    let curve = jwk["crv"]?.string
-    switch type {
-    case "RSA": return .rsa(modulus: try number(jwk, "n"), exponent: try number(jwk, "e"))
-    case "EC":
-      guard let curve = curve.flatMap(Curve.init) else { return nil }
-      return .ec(curve, x: try number(jwk, "x"), y: try number(jwk, "y"))
-    case "OKP": return curve == "Ed25519" ? .ed25519(try number(jwk, "x")) : nil
-    default: return nil
-    }
-  }
-
-  private static func number(_ jwk: JSONValue, _ name: String) throws(KeySetError) -> [UInt8] {
-    guard let text = jwk[name]?.string, let bytes = Base64URL.decode(text) else { throw .unusableKey(.malformed) }
-    return bytes
+  /// The keys that a token with this header is checked with: those under its `kid`, or all if it has none, whose
+  /// algorithm fits.
+  package func candidates(keyID: String?, algorithm: SignatureAlgorithm) -> [Key] {
+    Array(keys.lazy.filter { $0.fits(keyID, algorithm) }.prefix(JWKSet.candidatesMax))
   }
 }
 

@@ -43,8 +43,10 @@ package final class SigningKey: Sendable {
     max(publishedAt, activeFrom) <= now && now < retiredAt ?? .max
   }
 
+  /// Also before `publishedAt`, which only a clock that ran ahead leaves in the future: tokens of that time are still
+  /// valid.
   func isNeeded(at now: Int64, tokenLifetimeSecondsMax: Int64) -> Bool {
-    publishedAt <= now && now - tokenLifetimeSecondsMax < retiredAt ?? .max
+    now - tokenLifetimeSecondsMax < retiredAt ?? .max
   }
 
   /// The signing input of RFC 7515 5.1.

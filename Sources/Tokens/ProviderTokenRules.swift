@@ -6,8 +6,8 @@ package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case algorithmNotPinned = "ALGORITHM_NOT_PINNED"
   /// It is a token of another kind.
   case type = "TYPE"
-  /// Fetching the key set anew can help after this one, and after the next: a new key may have the name of the old one,
-  /// or none.
+  /// Reading the key set again can help after this refusal and after `badSignature`: a new key may have the name of the
+  /// old one, or none.
   case unknownKey = "UNKNOWN_KEY"
   case badSignature = "BAD_SIGNATURE"
   case malformedClaims = "MALFORMED_CLAIMS"
@@ -52,6 +52,8 @@ package struct ProviderTokenRules: Sendable {
   /// Compared byte by byte: a trailing slash makes another issuer (check 42).
   package let issuers: [String]
   package let clientIDs: [String]
+  /// Accepted in `aud` next to a client id, with `azp` a client id, and never alone.
+  package let additionalAudiences: [String]
   package let algorithms: [SignatureAlgorithm]
   /// An `at_hash` must then be accompanied by the access token that it is about.
   package let requireAccessToken: Bool
@@ -60,11 +62,12 @@ package struct ProviderTokenRules: Sendable {
   package let leewaySeconds: Int64
 
   package init(
-    issuers: [String], clientIDs: [String], algorithms: [SignatureAlgorithm], requireAccessToken: Bool = false,
-    tenantClaim: String? = nil, leewaySeconds: Int64 = 60
+    issuers: [String], clientIDs: [String], additionalAudiences: [String] = [], algorithms: [SignatureAlgorithm],
+    requireAccessToken: Bool = false, tenantClaim: String? = nil, leewaySeconds: Int64 = 60
   ) {
     self.issuers = issuers
     self.clientIDs = clientIDs
+    self.additionalAudiences = additionalAudiences
     self.algorithms = algorithms
     self.requireAccessToken = requireAccessToken
     self.tenantClaim = tenantClaim
@@ -81,6 +84,14 @@ package struct ProviderTokenRules: Sendable {
     let checked = try check(claims, signedWith: token.algorithm, accessToken: accessToken, code: code, now: now)
     guard speaks(key, for: checked) else { throw .keyIssuer }
     return checked
+  }
+
+  /// When a token with a missing key says that it was issued, in seconds since 1970.
+  ///
+  /// nil: its claims break another rule, so that no key would help. The signature is not verified here.
+  package func claimedIssuance(_ token: JWS, accessToken: String?, now: Int64) -> Int64? {
+    guard let claims = try? token.claims() else { return nil }
+    return (try? check(claims, signedWith: token.algorithm, accessToken: accessToken, now: now))?.issuedAt
   }
 
   /// A signed answer of userinfo (OpenID Connect Core 5.3.2), which need not say whose it is and for whom.
@@ -103,10 +114,13 @@ package struct ProviderTokenRules: Sendable {
     _ token: JWS, _ keys: JWKSet
   ) throws(TokenRefusal) -> (claims: JSONValue, key: JWKSet.Key) {
     guard algorithms.contains(token.algorithm) else { throw .algorithmNotPinned }
-    guard let key = keys.key(keyID: token.keyID, algorithm: token.algorithm) else { throw .unknownKey }
-    guard token.isSigned(by: key.publicKey) else { throw .badSignature }
-    guard let claims = try? token.claims() else { throw .malformedClaims }
-    return (claims, key)
+    switch keys.signer(of: token) {
+    case .unknownKey: throw .unknownKey
+    case .badSignature: throw .badSignature
+    case .signed(by: let key):
+      guard let claims = try? token.claims() else { throw .malformedClaims }
+      return (claims, key)
+    }
   }
 
   /// RFC 8725, 3.11: who signs access tokens, logout tokens and events with the same keys says so in their type. ID
@@ -156,10 +170,14 @@ package struct ProviderTokenRules: Sendable {
     clientIDs.contains { identical($0, clientID) }
   }
 
+  private func isAdditional(_ audience: String) -> Bool {
+    additionalAudiences.contains { identical($0, audience) }
+  }
+
   private func checkAudience(_ claims: JSONValue) throws(TokenRefusal) -> [String] {
     let audiences = claims["aud"]?.string.map { [$0] } ?? claims["aud"]?.strings ?? []
     guard audiences.contains(where: isOurs) else { throw .audience }
-    guard audiences.allSatisfy(isOurs) else { throw .untrustedAudience }
+    guard audiences.allSatisfy({ isOurs($0) || isAdditional($0) }) else { throw .untrustedAudience }
     if let party = claims["azp"] {
       guard let clientID = party.string, isOurs(clientID) else { throw .authorizedParty }
     } else {

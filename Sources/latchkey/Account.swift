@@ -1,6 +1,6 @@
 import ArgumentParser
 import Tokens
-import Wire
+import API
 
 struct Update: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -54,7 +54,7 @@ struct Update: DeskCommand {
       request.newPassword = try SecretSource(
         option: "--new-password-file", file: newPasswordFile, prompt: "New password: ", isNew: true).read()
     }
-    let answer: UpdateResponse = try desk.call("AccountService/Update", request)
+    let answer = try desk.call(AccountRPC.update, request)
     return try desk.opened(answer.session, "Changed")
   }
 }
@@ -108,8 +108,8 @@ struct Merge: DeskCommand {
   func perform(_ desk: Desk) throws -> Report {
     let otherDesk = desk.ofProfile(otherProfile)
     let (mine, theirs) = (try desk.session(), try otherDesk.session())
-    let answer: MergeResponse = try desk.call(
-      "AccountService/Merge",
+    let answer = try desk.call(
+      AccountRPC.merge,
       MergeRequest(
         survivorIDToken: mine.idToken, otherIDToken: theirs.idToken, dryRun: dryRun,
         keep: keep.compactMap(Merge.settled).map {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// Where a mailed link leads, and its language.
 struct MailOptions: ParsableArguments {
@@ -55,8 +55,8 @@ struct SendPhoneCode: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SendPhoneCodeResponse = try desk.call(
-      "VerificationService/SendPhoneCode",
+    let answer = try desk.call(
+      VerificationRPC.sendPhoneCode,
       SendPhoneCodeRequest(
         phoneNumber: number, purpose: purpose.onTheWire,
         idToken: purpose == .signIn ? "" : try desk.session().idToken, locale: locale, binding: try desk.binding()))
@@ -82,8 +82,8 @@ struct SendEmailLink: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SendEmailLinkResponse = try desk.call(
-      "VerificationService/SendEmailLink",
+    let answer = try desk.call(
+      VerificationRPC.sendEmailLink,
       SendEmailLinkRequest(
         email: email, continueURI: mail.continueURI, locale: mail.locale, binding: try desk.binding()))
     return desk.sent(
@@ -104,8 +104,8 @@ struct VerifyEmail: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SendEmailVerificationResponse = try desk.call(
-      "VerificationService/SendEmailVerification",
+    let answer = try desk.call(
+      VerificationRPC.sendEmailVerification,
       SendEmailVerificationRequest(
         idToken: try desk.session().idToken, continueURI: mail.continueURI, locale: mail.locale))
     return desk.sent("A link was mailed to your address.", answer.expiresAtMillis, then: "confirm-email")
@@ -130,8 +130,8 @@ struct ChangeEmail: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SendEmailChangeResponse = try desk.call(
-      "VerificationService/SendEmailChange",
+    let answer = try desk.call(
+      VerificationRPC.sendEmailChange,
       SendEmailChangeRequest(
         idToken: try desk.session().idToken, newEmail: newEmail, continueURI: mail.continueURI, locale: mail.locale))
     return desk.sent("A link was mailed to \(printable(newEmail)).", answer.expiresAtMillis, then: "confirm-email")
@@ -155,10 +155,10 @@ struct ConfirmEmail: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     let code = try SentCode.read("--code-file", file: codeFile, prompt: "The link that was mailed (not shown): ")
-    let check: CheckCodeResponse = try desk.call("VerificationService/CheckCode", CheckCodeRequest(code: code))
+    let check = try desk.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
     let isWayBack = check.mode == "revertEmail"
-    let answer: ConfirmEmailResponse = try desk.call(
-      "VerificationService/ConfirmEmail",
+    let answer = try desk.call(
+      VerificationRPC.confirmEmail,
       ConfirmEmailRequest(code: code, idToken: isWayBack ? "" : try desk.session().idToken))
     guard answer.session != nil else {
       return Report(
@@ -215,10 +215,10 @@ struct ResetPassword: DeskCommand {
   func perform(_ desk: Desk) throws -> Report {
     if let email { return try send(to: email, desk) }
     let code = try SentCode.read("--code-file", file: codeFile, prompt: "The link that was mailed (not shown): ")
-    let check: CheckCodeResponse = try desk.call("VerificationService/CheckCode", CheckCodeRequest(code: code))
+    let check = try desk.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
     let password = try CredentialOptions.password(file: passwordFile, of: check.email, isNew: true).read()
-    let answer: ResetPasswordResponse = try desk.call(
-      "VerificationService/ResetPassword",
+    let answer = try desk.call(
+      VerificationRPC.resetPassword,
       ResetPasswordRequest(code: code, newPassword: password, claimAddress: claimAddress))
     var lines = [
       answer.isNewAccount
@@ -236,8 +236,8 @@ struct ResetPassword: DeskCommand {
   }
 
   private func send(to email: String, _ desk: Desk) throws -> Report {
-    let answer: SendPasswordResetResponse = try desk.call(
-      "VerificationService/SendPasswordReset",
+    let answer = try desk.call(
+      VerificationRPC.sendPasswordReset,
       SendPasswordResetRequest(email: email, continueURI: continueURI ?? "", locale: locale))
     return desk.sent(
       "If \(printable(email)) has an account, a link was mailed to it.", answer.expiresAtMillis,

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Wire
+import API
 
 /// What a person can present: exactly one kind.
 struct CredentialOptions: ParsableArguments {

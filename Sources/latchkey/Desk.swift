@@ -1,6 +1,6 @@
 import Client
 import Reactor
-import Wire
+import API
 
 /// Where a command works: the service, and what this profile remembers.
 struct Desk {
@@ -31,34 +31,32 @@ struct Desk {
 
   // MARK: The service
 
-  func call<Answer: WireDecodable>(
-    _ method: String, _ request: some WireEncodable, answering: Answer.Type = Answer.self
-  ) throws -> Answer {
+  func call<Request, Response>(_ rpc: RPC<Request, Response>, _ request: Request) throws -> Response {
     do throws(CallStatus) {
-      return try caller.call("/latchkey.v1." + method, request)
+      return try caller.call(rpc, request)
     } catch {
       throw Ending.refused(error, self)
     }
   }
 
   /// Calls that follow each other: see `Caller.calls`.
-  func calls<Request: WireEncodable, Answer: WireDecodable>(
-    _ method: String, answering: Answer.Type, _ next: @escaping (Answer?) throws -> Request?
+  func calls<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ next: @escaping (Response?) throws -> Request?
   ) throws {
     do {
-      try caller.calls("/latchkey.v1." + method, answering: answering, next)
+      try caller.calls(rpc, next)
     } catch let status as CallStatus {
       throw Ending.refused(status, self)
     }
   }
 
   /// A call whose answer is a stream; see `Caller.stream`. Where `each` throws, the call is cancelled.
-  func stream<Answer: WireDecodable>(
-    _ method: String, _ request: some WireEncodable, answering: Answer.Type, _ each: @escaping (Answer) throws -> Bool
+  func stream<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ request: Request, _ each: @escaping (Response) throws -> Bool
   ) throws {
     var failure: (any Error)?
     do throws(CallStatus) {
-      try caller.stream("/latchkey.v1." + method, request, answering: answering) { answer in
+      try caller.stream(rpc, request) { answer in
         do {
           return try each(answer)
         } catch {
@@ -74,9 +72,8 @@ struct Desk {
 
   func health(_ service: String) throws -> HealthCheckResponse.ServingStatus {
     do throws(CallStatus) {
-      let answer: HealthCheckResponse = try caller.call(
-        "/grpc.health.v1.Health/Check", HealthCheckRequest(service: service))
-      return answer.status
+      // A status of a newer protocol says nothing that this version knows.
+      return try caller.call(HealthRPC.check, HealthCheckRequest(service: service)).status ?? .unknown
     } catch {
       throw Ending.refused(error, self)
     }
@@ -120,8 +117,8 @@ struct Desk {
     // Before the lock, which is a file: where nobody is signed in there is nothing to be kept in turn.
     _ = try signedIn()
     return try exclusively {
-      let answer: RefreshResponse = try call(
-        "SessionService/Refresh", RefreshRequest(refreshToken: try signedIn().refreshToken))
+      let answer = try call(
+        SessionRPC.refresh, RefreshRequest(refreshToken: try signedIn().refreshToken))
       return try remember(answer.session)
     }
   }

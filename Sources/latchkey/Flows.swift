@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct Start: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -46,8 +46,8 @@ struct Start: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     let parameters = parameter.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false) }
-    let answer: StartFlowResponse = try desk.call(
-      "ProviderFlowService/StartFlow",
+    let answer = try desk.call(
+      ProviderFlowRPC.startFlow,
       StartFlowRequest(
         providerID: provider, redirectURI: redirectURI, scopes: scope,
         customParameters: Dictionary(

@@ -2,7 +2,7 @@ import Client
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// A conflict, a credential in use and a second factor are no refusals: each tells what to do next.
 extension Desk {
@@ -108,7 +108,9 @@ extension Account {
       JSONMember("providers", .array(providers.map { provider in
         .object([
           JSONMember("provider_id", .string(provider.providerID)), JSONMember("subject", .string(provider.subject)),
-          JSONMember("email", .string(provider.email)), JSONMember("linked_at", .moment(provider.linkedAtMillis)),
+          JSONMember("email", .string(provider.email)), JSONMember("display_name", .string(provider.displayName)),
+          JSONMember("photo_url", .string(provider.photoURL)),
+          JSONMember("linked_at", .moment(provider.linkedAtMillis)),
         ])
       })),
       JSONMember("second_factors", .array(secondFactors.map(\.json))),

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Wire
+import API
 
 /// What a flow or a code is to end in.
 enum Purpose: String, CaseIterable, ExpressibleByArgument {

@@ -13,7 +13,10 @@ struct Report {
   }
 
   func bytes(asJSON: Bool) -> [UInt8] {
-    guard asJSON else { return Array(lines.map { $0 + "\n" }.joined().utf8) }
+    guard asJSON else {
+      let shown = lines.flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }
+      return Array(shown.map { printable(String($0)) + "\n" }.joined().utf8)
+    }
     var writer = JSONWriter()
     writer.value(.object(members))
     return writer.bytes + [UInt8(ascii: "\n")]
@@ -33,11 +36,9 @@ extension JSONValue {
   static func strings(_ values: [String]) -> JSONValue { .array(values.map(JSONValue.string)) }
 }
 
-/// What comes from the service may hold anything, and a terminal obeys control characters.
+/// Text of the service or of a file for a terminal, which obeys control characters.
 func printable(_ text: String) -> String {
-  String(String.UnicodeScalarView(text.unicodeScalars.map { scalar in
-    scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? "\u{FFFD}" : scalar
-  }))
+  String(String.UnicodeScalarView(text.unicodeScalars.map { ShownText.isControl($0) ? "\u{FFFD}" : $0 }))
 }
 
 /// A command line to paste, quoted for the shell where that is needed.

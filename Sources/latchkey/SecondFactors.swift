@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// A code of a second factor. That of an authenticator program is worth nothing a minute later, and may stand among the
 /// arguments; the others may not.
@@ -73,8 +73,8 @@ struct SecondFactor: DeskCommand {
       throw Ending.usage(factor == nil ? "second-factor" : "--factor", "the account has no such factor")
     }
     guard let shown else {
-      let started: StartSecondFactorResponse = try desk.call(
-        "SecondFactorService/StartSecondFactor",
+      let started = try desk.call(
+        SecondFactorRPC.startSecondFactor,
         StartSecondFactorRequest(
           pendingToken: waiting.token, factorID: chosen.id, binding: try desk.binding(), locale: locale))
       waiting.verificationID = started.verificationID
@@ -89,8 +89,8 @@ struct SecondFactor: DeskCommand {
   private func finish(
     _ desk: Desk, _ waiting: Profile.WaitingFactor, _ factorID: String, _ shown: (kind: String, code: String)
   ) throws -> Report {
-    let answer: FinishSecondFactorResponse = try desk.call(
-      "SecondFactorService/FinishSecondFactor",
+    let answer = try desk.call(
+      SecondFactorRPC.finishSecondFactor,
       FinishSecondFactorRequest(
         pendingToken: waiting.token, factorID: factorID,
         verificationID: shown.kind == "phone" ? waiting.verificationID : "", code: shown.code,
@@ -153,8 +153,8 @@ struct Enroll: DeskCommand {
       }
       return try finish(desk, session, begun.token, shown.code)
     }
-    let started: StartEnrollmentResponse = try desk.call(
-      "SecondFactorService/StartEnrollment",
+    let started = try desk.call(
+      SecondFactorRPC.startEnrollment,
       StartEnrollmentRequest(
         idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName, locale: locale))
     guard kind != .recoveryCodes else { return try finish(desk, session, started.enrollmentID, "") }
@@ -178,8 +178,8 @@ struct Enroll: DeskCommand {
   private func finish(
     _ desk: Desk, _ session: Profile.SignedIn, _ enrollmentID: String, _ code: String
   ) throws -> Report {
-    let answer: FinishEnrollmentResponse = try desk.call(
-      "SecondFactorService/FinishEnrollment",
+    let answer = try desk.call(
+      SecondFactorRPC.finishEnrollment,
       FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: enrollmentID, code: code))
     var report = try desk.opened(answer.session, "Enrolled")
     try desk.remember(\.enrollment, nil)
@@ -208,8 +208,8 @@ struct Withdraw: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: WithdrawResponse = try desk.call(
-      "SecondFactorService/Withdraw", WithdrawRequest(idToken: try desk.session().idToken, factorID: factor))
+    let answer = try desk.call(
+      SecondFactorRPC.withdraw, WithdrawRequest(idToken: try desk.session().idToken, factorID: factor))
     return try desk.opened(answer.session, "Withdrawn")
   }
 }

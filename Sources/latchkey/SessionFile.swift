@@ -1,6 +1,6 @@
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// What one profile remembers.
 struct Profile: Equatable {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct Refresh: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -44,8 +44,8 @@ struct SignOut: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     if all {
-      let answer: RevokeAllResponse = try desk.call(
-        "SessionService/RevokeAll", RevokeAllRequest(idToken: try desk.session().idToken))
+      let answer = try desk.call(
+        SessionRPC.revokeAll, RevokeAllRequest(idToken: try desk.session().idToken))
       try desk.keep(nil)
       return Report(["Signed out everywhere; sessions that were open: \(answer.closed)."], [
         JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
@@ -55,8 +55,8 @@ struct SignOut: DeskCommand {
     try desk.exclusively {
       let session = try desk.signedIn()
       if !local {
-        let _: SignOutResponse = try desk.call(
-          "SessionService/SignOut", SignOutRequest(refreshToken: session.refreshToken))
+        _ = try desk.call(
+          SessionRPC.signOut, SignOutRequest(refreshToken: session.refreshToken))
       }
       try desk.keep(nil)
     }
@@ -76,8 +76,8 @@ struct Sessions: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: ListSessionsResponse = try desk.call(
-      "SessionService/ListSessions", ListSessionsRequest(idToken: try desk.session().idToken))
+    let answer = try desk.call(
+      SessionRPC.listSessions, ListSessionsRequest(idToken: try desk.session().idToken))
     return Report(answer.sessions.map(\.line), [JSONMember("sessions", .array(answer.sessions.map(\.json)))])
   }
 }
@@ -113,8 +113,8 @@ struct WhoAmI: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: GetResponse = try desk.call(
-      "AccountService/Get", GetRequest(idToken: try desk.session().idToken))
+    let answer = try desk.call(
+      AccountRPC.get, GetRequest(idToken: try desk.session().idToken))
     guard let account = answer.account else { throw Ending.unknownAnswer }
     var lines = ["Account \(printable(account.accountID))\(account.anonymous ? ", anonymous" : "")"]
     if !account.email.isEmpty {
@@ -169,7 +169,7 @@ struct Delete: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     let session = try desk.session()
-    let _: DeleteResponse = try desk.call("AccountService/Delete", DeleteRequest(idToken: session.idToken))
+    _ = try desk.call(AccountRPC.delete, DeleteRequest(idToken: session.idToken))
     try desk.keep(nil)
     return Report(["Deleted: account \(printable(session.accountID))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(session.accountID)),

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Tokens
-import Wire
+import API
 
 struct SignUp: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -44,8 +44,8 @@ struct SignUp: DeskCommand {
   func perform(_ desk: Desk) throws -> Report {
     let code = try codeFile.map { try SentCode.read("--code-file", file: $0, prompt: "") } ?? ""
     let password = try CredentialOptions.password(file: passwordFile, of: email, isNew: true).read()
-    let answer: CreateResponse = try desk.call(
-      "AccountService/Create",
+    let answer = try desk.call(
+      AccountRPC.create,
       CreateRequest(
         email: email, password: password, displayName: displayName, continueURI: continueURI, locale: locale,
         code: code))
@@ -106,7 +106,7 @@ struct SignIn: DeskCommand {
     var request = SignInRequest(
       credential: presented, existingOnly: existingOnly, binding: try desk.binding(), claimAddress: claimAddress)
     if let held, presented.kind != .pendingToken(held) { request.pendingToken = held }
-    let answer: SignInResponse = try desk.call("AuthService/SignIn", request)
+    let answer = try desk.call(AuthRPC.signIn, request)
     switch answer.outcome {
     case .session(let session): return try desk.opened(session, "Signed in", completed: held != nil)
     case .accountExists(let exists): throw try desk.accountExists(exists)

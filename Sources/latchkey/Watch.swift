@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct Watch: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -48,7 +48,7 @@ struct Watch: ParsableCommand {
     try showEnding(asJSON: common.json) {
       var left = count
       let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
-      try Desk(common).stream("EventService/Watch", request, answering: WatchEventsResponse.self) { answer in
+      try Desk(common).stream(EventRPC.watch, request) { answer in
         guard let event = answer.event else { return true }
         try Watch.report(event, answer.cursor).show(asJSON: common.json)
         left = left.map { $0 - 1 }

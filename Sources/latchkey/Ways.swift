@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct Providers: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -27,8 +27,8 @@ struct Providers: DeskCommand {
       throw Ending.usage("providers", "give --email, --pending or --pending-token-file")
     }
     let subject = held.map(FetchProvidersRequest.Subject.pendingToken) ?? email.map { .email($0) }
-    let answer: FetchProvidersResponse = try desk.call(
-      "AuthService/FetchProviders", FetchProvidersRequest(subject: subject, binding: try desk.binding()))
+    let answer = try desk.call(
+      AuthRPC.fetchProviders, FetchProvidersRequest(subject: subject, binding: try desk.binding()))
     return report(answer)
   }
 
@@ -77,8 +77,8 @@ struct Link: DeskCommand {
     else {
       throw Ending.usage("link", "give one of the credentials of latchkey help link, --pending or --pending-token-file")
     }
-    let answer: LinkResponse = try desk.call(
-      "AuthService/Link",
+    let answer = try desk.call(
+      AuthRPC.link,
       LinkRequest(idToken: try desk.session().idToken, credential: presented, binding: try desk.binding()))
     switch answer.outcome {
     case .session(let session):
@@ -109,8 +109,8 @@ struct Unlink: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: UnlinkResponse = try desk.call(
-      "AuthService/Unlink", UnlinkRequest(idToken: try desk.session().idToken, providerID: provider))
+    let answer = try desk.call(
+      AuthRPC.unlink, UnlinkRequest(idToken: try desk.session().idToken, providerID: provider))
     return try desk.opened(answer.session, "Unlinked \(printable(provider))")
   }
 }
@@ -133,8 +133,8 @@ struct Reauthenticate: DeskCommand {
     guard let presented = try credential.credential(desk) else {
       throw Ending.usage("reauthenticate", "give one of the credentials of latchkey help reauthenticate")
     }
-    let answer: ReauthenticateResponse = try desk.call(
-      "AuthService/Reauthenticate",
+    let answer = try desk.call(
+      AuthRPC.reauthenticate,
       ReauthenticateRequest(idToken: try desk.session().idToken, credential: presented, binding: try desk.binding()))
     switch answer.outcome {
     case .session(let session): return try desk.opened(session, "Proved")

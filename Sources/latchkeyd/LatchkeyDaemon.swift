@@ -24,8 +24,11 @@ struct LatchkeyDaemon: ParsableCommand {
   @Option(name: .long, help: "The configuration file.")
   var config: String?
 
-  @Flag(name: .long, help: "Check the configuration file, print ok, and start nothing.")
+  @Flag(name: .long, help: "Print every fault of the configuration file, or ok, and start nothing.")
   var checkConfig = false
+
+  @Flag(name: .long, help: "With --check-config: also ask every provider over the network, and print a line for each.")
+  var online = false
 
   @Flag(name: .long, help: "Print every setting with its default and its meaning.")
   var listSettings = false
@@ -35,22 +38,29 @@ struct LatchkeyDaemon: ParsableCommand {
       for line in Settings.list() { print(line) }
       return
     }
+    guard checkConfig || !online else { throw ValidationError("--online needs --check-config.") }
     guard let config else { throw ValidationError("--config FILE is needed; --list-settings shows what can be in it.") }
     blockSignals()
-    do throws(ConfigurationError) {
-      let settings = try Settings.read(config)
-      if checkConfig {
-        try settings.checkFiles()
-        for warning in settings.warnings + settings.warningsOfFiles() {
-          writeAll(Array("latchkeyd: \(config): warning: \(warning)\n".utf8), to: 2)
-        }
-        return print("\(config): ok")
-      }
-      serve(settings, config)
-    } catch {
-      LatchkeyDaemon.complain(of: error, in: config)
-      throw ExitCode(LatchkeyDaemon.exitCode(of: error))
+    let examined = Settings.examine(config)
+    for fault in examined.faults { LatchkeyDaemon.complain(of: fault, in: config) }
+    // One fault that stays is reason enough not to start again.
+    if let fault = examined.faults.first(where: { !$0.isPassing }) ?? examined.faults.first {
+      throw ExitCode(LatchkeyDaemon.exitCode(of: fault))
     }
+    guard let settings = examined.settings else { return }
+    guard checkConfig else { serve(settings, config) }
+    for warning in settings.warnings + settings.warningsOfFiles() {
+      writeAll(Array("latchkeyd: \(config): warning: \(warning)\n".utf8), to: 2)
+    }
+    print("\(config): ok")
+    if online { try LatchkeyDaemon.checkProviders(settings) }
+  }
+
+  /// Prints a line for each provider, and fails with 1 if one of them does not work.
+  private static func checkProviders(_ settings: Settings) throws {
+    let lines = try waitFor { try await settings.checkProviders() }.get()
+    for line in lines { print(line.text) }
+    guard lines.allSatisfy(\.isWell) else { throw ExitCode(1) }
   }
 
   /// The main thread only waits for signals: it was alone when they were blocked, so no other thread takes them. A

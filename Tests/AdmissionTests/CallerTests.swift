@@ -11,10 +11,10 @@ private func table(unidentified: CallerSettings? = nil) -> CallerTable {
   CallerTable(
     [
       CallerSettings(
-        name: "web", san: "spiffe://test/web", apiKeyDigest: digest("lk_web"), methods: everything,
+        name: "web", san: "uri:spiffe://test/web", apiKeyDigest: digest("lk_web"), methods: everything,
         mayFetchByEmail: true, audiences: ["web", "web-legacy"]),
       CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: everything, audiences: ["batch"]),
-      CallerSettings(name: "mesh", san: "mesh.internal.example", methods: everything, audiences: ["mesh"]),
+      CallerSettings(name: "mesh", san: "dns:mesh.internal.example", methods: everything, audiences: ["mesh"]),
     ],
     unidentified: unidentified, paths: path)
 }
@@ -25,10 +25,10 @@ private func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
 
 private func bearer(_ key: String) -> [UInt8] { Array("Bearer \(key)".utf8) }
 
-@Test(arguments: ["spiffe://test/web", "mesh.internal.example"])
+@Test(arguments: ["uri:spiffe://test/web", "dns:mesh.internal.example"])
 func `a certificate names its caller`(name: String) throws {
   let caller = try table().identify(certificateName: name, authorization: [])
-  #expect(caller.name.text == (name == "spiffe://test/web" ? "web" : "mesh"))
+  #expect(caller.name.text == (name == "uri:spiffe://test/web" ? "web" : "mesh"))
   #expect(caller.isIdentified)
 }
 
@@ -47,17 +47,18 @@ func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws 
 }
 
 @Test func `a certificate and a key of one caller go together`() throws {
-  let caller = try table().identify(certificateName: "spiffe://test/web", authorization: bearer("lk_web"))
+  let caller = try table().identify(certificateName: "uri:spiffe://test/web", authorization: bearer("lk_web"))
+  #expect(caller.credential == .both)
   #expect(caller.name == CallerName("web"))
 }
 
 @Test func `a certificate and a key of two callers are refused`() {
   #expect(throws: CallerRefusal.contradictory) {
-    try table().identify(certificateName: "spiffe://test/web", authorization: bearer("lk_batch"))
+    try table().identify(certificateName: "uri:spiffe://test/web", authorization: bearer("lk_batch"))
   }
   #expect(throws: CallerRefusal.contradictory) {
     try table(unidentified: loopback).identify(
-      certificateName: "mesh.internal.example", authorization: bearer("lk_web"))
+      certificateName: "dns:mesh.internal.example", authorization: bearer("lk_web"))
   }
 }
 
@@ -65,12 +66,52 @@ func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws 
   "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer web", "Bearer LK_web", "Bearer ",
   "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", "Bearer\0lk_web", " ",
 ])
-func `an unknown key never falls back to the certificate or to nobody`(authorization: String) {
+func `an unknown key never falls back to nobody`(authorization: String) {
   let table = table(unidentified: loopback)
-  for name in [nil, "spiffe://test/web"] {
+  #expect(throws: CallerRefusal.unknown) {
+    try table.identify(certificateName: nil, authorization: Array(authorization.utf8))
+  }
+}
+
+@Test(arguments: [
+  "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer LK_web", "Basic lk_web", "lk_web",
+  "Bearer lk_web, Bearer lk_web", "Basic eDp5, Bearer lk_web",
+])
+func `what was meant as an API key never falls back to the certificate`(authorization: String) {
+  #expect(throws: CallerRefusal.unknown) {
+    try table().identify(certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
+  }
+}
+
+@Test(arguments: [
+  "Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJsa18ifQ.c2ln", "bearer web", "Bearer", "Bearer ", "Basic eDp5", "DPoP abc",
+  "Negotiate YII=", " ", "Bearer l", "Bearer lk", "Bearer lk-web", "Bearer alk_web",
+])
+func `what is no API key is ignored next to the certificate of a caller`(authorization: String) throws {
+  let caller = try table().identify(
+    certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
+  #expect(caller.name == CallerName("web") && caller.credential == .certificate)
+}
+
+@Test func `a token that is no API key does not make an unknown certificate a known one`() {
+  for name in ["uri:spiffe://test/stranger", ""] {
     #expect(throws: CallerRefusal.unknown) {
-      try table.identify(certificateName: name, authorization: Array(authorization.utf8))
+      try table(unidentified: loopback).identify(certificateName: name, authorization: bearer("eyJ"))
     }
+  }
+}
+
+@Test func `a caller says which credential identified it`() throws {
+  let table = table(unidentified: loopback)
+  #expect(try table.identify(certificateName: nil, authorization: bearer("lk_web")).credential == .apiKey)
+  #expect(try table.identify(certificateName: "uri:spiffe://test/web", authorization: []).credential == .certificate)
+  #expect(try table.identify(certificateName: nil, authorization: []).credential == .none)
+  #expect(Caller.anyone.credential == .none)
+}
+
+@Test func `a DNS name that equals a URI names nobody, and the reverse`() {
+  for name in ["dns:spiffe://test/web", "uri:mesh.internal.example", "spiffe://test/web", "mesh.internal.example"] {
+    #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
   }
 }
 
@@ -78,7 +119,7 @@ func `an unknown key never falls back to the certificate or to nobody`(authoriza
   for table in [table(), table(unidentified: loopback)] {
     for authorization in [[], bearer("lk_web")] {
       #expect(throws: CallerRefusal.unknown) {
-        try table.identify(certificateName: "spiffe://test/stranger", authorization: authorization)
+        try table.identify(certificateName: "uri:spiffe://test/stranger", authorization: authorization)
       }
     }
   }
@@ -91,7 +132,7 @@ func `an unknown key never falls back to the certificate or to nobody`(authoriza
 }
 
 @Test func `names in certificates are compared letter by letter`() {
-  for name in ["spiffe://test/WEB", "spiffe://test/web/", "spiffe://test/we", "MESH.internal.example"] {
+  for name in ["uri:spiffe://test/WEB", "uri:spiffe://test/web/", "uri:spiffe://test/we", "dns:MESH.internal.example"] {
     #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
   }
 }

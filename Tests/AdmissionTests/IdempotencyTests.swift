@@ -20,6 +20,15 @@ private func key(_ caller: String = "web", _ method: String = "/a/B", _ key: Str
   #expect(Set(digests).count == digests.count)
 }
 
+@Test func `a guest's browser and device are part of the key, each in its own place`() {
+  func guest(_ names: [String]) -> Digest {
+    keys.key(caller: CallerName("web"), method: "/a/B", key: "k", guest: names)
+  }
+  let digests = [key(), guest(["b", ""]), guest(["", "b"]), guest(["b", "d"]), guest(["bd", ""]), guest(["", ""])]
+  #expect(Set(digests).count == digests.count)
+  #expect(guest(["b", "d"]) == guest(["b", "d"]))
+}
+
 @Test func `no two lists of parts meet, however their bytes are divided`() {
   let lists = [
     ["ab", "c", "d"], ["a", "bc", "d"], ["a", "b", "cd"], ["abcd", "", ""], ["", "abcd", ""], ["", "", "abcd"],

@@ -45,6 +45,8 @@ package struct Certificates: Sendable {
     leaf("server", names: "DNS:localhost,IP:127.0.0.1")
     leaf("uri", names: "DNS:first.test,URI:spiffe://corp.test/caller,URI:spiffe://corp.test/second")
     leaf("dns", names: "DNS:only.test,DNS:second.test,email:a@b.test")
+    leaf("impostor", names: "DNS:spiffe://corp.test/caller")
+    leaf("capitals", names: "DNS:ONLY.Test")
     leaf("nameless", names: nil)
     leaf("stranger", names: "DNS:stranger.test", by: "other-authority")
     leaf("second", names: "DNS:localhost")

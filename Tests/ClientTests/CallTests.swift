@@ -1,7 +1,7 @@
 import GRPC
 import HTTP2
 import Testing
-import Wire
+import API
 
 @testable import Client
 
@@ -16,7 +16,7 @@ import Wire
   let server = try TestServer(serve)
   let endpoint = try endpoint(server)
   let loop = try EventLoop()
-  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  let head = try CallHead(path: rpc.path, endpoint, CallOptions())
   let connections = (0..<20).map { _ in Connection(to: endpoint, on: loop) }
   var (answered, left) = (0, 400)
   for index in 0..<400 {
@@ -64,7 +64,7 @@ func `an answer without grpc-status has the status of its HTTP status`(http: Str
 
 @Test func `a refusal brings its reason, its fields and how long to wait`() throws {
   let arena = Arena(budgetBytes: 10_000)
-  let details = Wire.Status(
+  let details = API.Status(
     code: 3, message: "no",
     details: [
       ErrorInfo(reason: "INVALID_FIELD", domain: "latchkey", metadata: ["a": "b"]).asAny(arena: arena),
@@ -115,7 +115,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   let connection = Connection(to: endpoint, on: loop)
   var order: [Int64] = []
   for millis in [300, 100, 200] as [Int64] {
-    let head = try CallHead(path: "/a.B/C", endpoint, CallOptions(timeoutMillis: millis))
+    let head = try CallHead(path: rpc.path, endpoint, CallOptions(timeoutMillis: millis))
     _ = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in
       #expect(outcome.status.code == .deadlineExceeded)
       order.append(millis)
@@ -144,7 +144,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   let endpoint = try endpoint(server)
   let loop = try EventLoop()
   let connection = Connection(to: endpoint, on: loop)
-  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  let head = try CallHead(path: rpc.path, endpoint, CallOptions())
   var (left, depth) = (50, 0)
   func next() {
     depth += 1
@@ -166,7 +166,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
 @Test func `calls follow each other on one connection, until no other is made of an answer`() throws {
   let server = try TestServer(serve)
   var answers = 0
-  try Caller(try endpoint(server)).calls("/a.B/C", answering: HealthCheckResponse.self) { answer in
+  try Caller(try endpoint(server)).calls(rpc) { answer in
     if answer?.status == .serving { answers += 1 }
     return answers < 5 ? HealthCheckRequest() : nil
   }
@@ -177,11 +177,11 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   let server = try TestServer { stream, session in session.reset(stream, .cancel) }
   let caller = Caller(try endpoint(server))
   #expect(throws: CallStatus.self) {
-    try caller.calls("/a.B/C", answering: HealthCheckResponse.self) { _ in HealthCheckRequest() }
+    try caller.calls(rpc) { _ in HealthCheckRequest() }
   }
   struct NotMade: Error {}
   #expect(throws: NotMade.self) {
-    try caller.calls("/a.B/C", answering: HealthCheckResponse.self) { _ -> HealthCheckRequest? in throw NotMade() }
+    try caller.calls(rpc) { _ -> HealthCheckRequest? in throw NotMade() }
   }
 }
 
@@ -192,12 +192,12 @@ func `an answer that is a stream is given message by message`(count: Int) throws
     let messages = (0..<count).flatMap { _ in HealthCheckResponse(status: .serving).encode(arena: arena) }
     session.respond(stream, head: okHead, body: messages, trailers: okTrailers)
   }
-  var answers: [HealthCheckResponse.ServingStatus] = []
-  try Caller(try endpoint(server)).stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) {
+  var answers: [HealthCheckResponse.ServingStatus?] = []
+  try Caller(try endpoint(server)).stream(rpc, HealthCheckRequest()) {
     answers.append($0.status)
     return true
   }
-  #expect(answers == [HealthCheckResponse.ServingStatus](repeating: .serving, count: count))
+  #expect(answers == [HealthCheckResponse.ServingStatus?](repeating: .serving, count: count))
 }
 
 @Test func `a stream of which enough was seen is left, whatever else came in one piece`() throws {
@@ -207,7 +207,7 @@ func `an answer that is a stream is given message by message`(count: Int) throws
     session.respond(stream, head: okHead, body: messages, trailers: okTrailers)
   }
   var count = 0
-  try Caller(try endpoint(server)).stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) { _ in
+  try Caller(try endpoint(server)).stream(rpc, HealthCheckRequest()) { _ in
     count += 1
     return count < 2
   }
@@ -218,6 +218,6 @@ func `an answer that is a stream is given message by message`(count: Int) throws
   let server = try TestServer { stream, session in session.reset(stream, ErrorCode(rawValue: 7)) }
   let caller = Caller(try endpoint(server))
   #expect(throws: CallStatus.self) {
-    try caller.stream("/a.B/C", HealthCheckRequest(), answering: HealthCheckResponse.self) { _ in true }
+    try caller.stream(rpc, HealthCheckRequest()) { _ in true }
   }
 }

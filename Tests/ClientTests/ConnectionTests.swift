@@ -3,7 +3,7 @@ import HTTP2
 import Reactor
 import TLS
 import Testing
-import Wire
+import API
 
 @testable import Client
 
@@ -111,7 +111,7 @@ func `a certificate for another name is refused, and the call was not processed`
   let endpoint = try endpoint(server)
   let loop = try EventLoop()
   let connection = Connection(to: endpoint, on: loop)
-  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  let head = try CallHead(path: rpc.path, endpoint, CallOptions())
   var statuses: [CallStatus] = []
   connection.onUnusable = { _ in
     let id = connection.begin(head, HealthCheckRequest()) { (outcome: Outcome) in
@@ -141,7 +141,7 @@ func `a later handshake takes up the session of an earlier one, where that is wa
   let server = try TestServer(serve)
   let endpoint = try endpoint(server) { $0.resumesSessions = resumes }
   let loop = try EventLoop()
-  let head = try CallHead(path: "/a.B/C", endpoint, CallOptions())
+  let head = try CallHead(path: rpc.path, endpoint, CallOptions())
   var left = 3
   func connect() {
     let connection = Connection(to: endpoint, on: loop)

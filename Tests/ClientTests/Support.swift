@@ -1,8 +1,11 @@
 import Certificates
 import HTTP2
-import Wire
+import API
 
 @testable import Client
+
+/// An RPC that only the servers of these tests have.
+let rpc = RPC<HealthCheckRequest, HealthCheckResponse>("/a.B/C")
 
 /// A server as the tests reach it.
 func endpoint(
@@ -31,7 +34,7 @@ extension Outcome {
 func ask(_ endpoint: Endpoint, timeoutMillis: Int64? = 10_000) -> Outcome {
   do throws(CallStatus) {
     return .success(
-      try Caller(endpoint, CallOptions(timeoutMillis: timeoutMillis)).call("/a.B/C", HealthCheckRequest()))
+      try Caller(endpoint, CallOptions(timeoutMillis: timeoutMillis)).call(rpc, HealthCheckRequest()))
   } catch {
     return .failure(error)
   }
@@ -46,7 +49,7 @@ func askAtOnce(
   try withoutActuallyEscaping(between) { between in
     let loop = try EventLoop()
     let connection = Connection(to: endpoint, on: loop)
-    let head = try CallHead(path: "/a.B/C", endpoint, CallOptions(timeoutMillis: timeoutMillis))
+    let head = try CallHead(path: rpc.path, endpoint, CallOptions(timeoutMillis: timeoutMillis))
     var outcomes: [Outcome?] = Array(repeating: nil, count: count)
     var ids: [CallID] = []
     var ended = 0

@@ -78,41 +78,14 @@ struct PasswordTests {
     }
   }
 
-  @Test func `A thread keeps the memory of a hash as long as it is told to, and hashes right in what is left there`()
-    throws
-  {
-    let (small, large) = (try PasswordHasher(memoryKiB: 3_000), try PasswordHasher(memoryKiB: 9_000))
-    let (first, second) = (try small.hash(password), try large.hash(password))
-    #expect(PasswordHasher.keptMemory == 0, "nobody said so")
-    defer { PasswordHasher.releaseMemory() }
-    small.keepMemory()
-    for _ in 0..<3 { #expect(try small.verify(password, against: first)) }
-    let kept = PasswordHasher.keptMemory
-    #expect(kept >= 3_000 * 1_024 && kept <= 4_096 * 1_024, "whole huge pages")
-    #expect(small.hasKeptMemory && !large.hasKeptMemory)
-    #expect(try !small.verify(password + [0], against: first))
-    #expect(try !small.verify(password, against: Vectors.argon2idSmall + "A"))
-    #expect(PasswordHasher.keptMemory == kept)
-    #expect(try small.verify(password, against: second))
-    #expect(PasswordHasher.keptMemory == 0, "more than a hash of today's parameters takes goes back at once")
-    #expect(try small.verify(password, against: first))
-    #expect(PasswordHasher.keptMemory == kept)
-    PasswordHasher.releaseMemory()
-    #expect(PasswordHasher.keptMemory == 0)
-    #expect(try small.verify(password, against: first))
-    #expect(PasswordHasher.keptMemory == 0)
-  }
-
-  @Test func `Threads that hash at once, with and without keeping their memory, all hash right`() async throws {
+  @Test func `Threads that hash at the same time all hash right`() async throws {
     let hasher = try PasswordHasher(memoryKiB: 2_500, iterations: 1)
     let phc = try hasher.hash(password)
     let right = password
     await withTaskGroup(of: Bool.self) { group in
-      for index in 0..<8 {
+      for _ in 0..<8 {
         group.addTask {
-          if index % 2 == 0 { hasher.keepMemory() }
-          defer { PasswordHasher.releaseMemory() }
-          return (0..<20).allSatisfy { round in
+          (0..<20).allSatisfy { round in
             let isRight = round % 3 > 0
             return (try? hasher.verify(isRight ? right : right + [1], against: phc)) == isRight
           }

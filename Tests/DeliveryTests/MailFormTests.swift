@@ -15,6 +15,14 @@ import Testing
       .map(String.init)
   }
 
+  @Test(arguments: [
+    ("a.b@example.com", "a.b@example.com"), ("é@example.com", "é@example.com"),
+    ("a..b@docomo.ne.jp", "\"a..b\"@docomo.ne.jp"), ("a.@ezweb.ne.jp", "\"a.\"@ezweb.ne.jp"),
+  ])
+  func `a local part that is no dot-atom is quoted`(address: String, quoted: String) {
+    #expect(MailForm.quoted(address) == quoted)
+  }
+
   @Test func `a plain mail has the fields of RFC 5322 and its text in base64`() {
     #expect(
       mail(Words(subject: "Hello there", text: "Grüße\n")) == [

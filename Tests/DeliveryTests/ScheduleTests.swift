@@ -65,17 +65,61 @@ import Testing
     #expect(next(.failed("smtp 451"), pauseMillis: 600_000) == .bury(reason: "expired: smtp 451"))
   }
 
+  private func free(_ schedule: Schedule, _ underWay: [DeliveryClass: Int], roads: Int) -> [DeliveryChannel: Int] {
+    let room = schedule.room(underWay: underWay, roads: roads)
+    return [.mail: room[mailCodes] ?? -1, .textMessage: room[DeliveryClass(.textMessage, .code)] ?? -1]
+  }
+
+  private let mailCodes = DeliveryClass(.mail, .code)
+  private let mailNotices = DeliveryClass(.mail, .notice)
+
   @Test(arguments: [(16, 8), (15, 8), (1, 1)])
   func `each of two channels has half of the places, however many the other one takes`(places: Int, half: Int) {
     var schedule = schedule
     schedule.concurrentMax = places
-    #expect(schedule.room(underWay: [:], roads: 2) == [.mail: half, .textMessage: half])
-    #expect(schedule.room(underWay: [.mail: half], roads: 2) == [.mail: 0, .textMessage: half])
-    #expect(schedule.room(underWay: [.mail: 99], roads: 2) == [.mail: 0, .textMessage: half])
+    #expect(free(schedule, [:], roads: 2) == [.mail: half, .textMessage: half])
+    #expect(free(schedule, [mailCodes: half], roads: 2) == [.mail: 0, .textMessage: half])
+    #expect(free(schedule, [mailCodes: 99], roads: 2) == [.mail: 0, .textMessage: half])
   }
 
   @Test func `a channel that is alone has all places`() {
-    #expect(schedule.room(underWay: [.mail: 6], roads: 1)[.mail] == 10)
-    #expect(schedule.room(underWay: [:], roads: 0)[.mail] == 16)
+    #expect(free(schedule, [mailCodes: 6], roads: 1)[.mail] == 10)
+    #expect(free(schedule, [:], roads: 0)[.mail] == 16)
+  }
+
+  @Test func `a transport that needs threads has its own limit, for mails alone`() {
+    var schedule = schedule
+    (schedule.concurrentMax, schedule.mailsMax) = (200, 64)
+    #expect(schedule.places(.mail, roads: 2) == 64 && schedule.places(.textMessage, roads: 2) == 100)
+  }
+
+  @Test(arguments: [
+    (16, 0, 0, 16, 8), (16, 0, 8, 8, 0), (16, 0, 7, 9, 1), (16, 12, 0, 4, 4), (16, 12, 4, 0, 0), (16, 16, 0, 0, 0),
+    (1, 0, 0, 1, 1), (1, 0, 1, 0, 0), (3, 0, 0, 3, 1),
+  ])
+  func `notices have at most half of the places, and codes all that are free`(
+    places: Int, codes: Int, notices: Int, roomForCodes: Int, roomForNotices: Int
+  ) {
+    var schedule = schedule
+    schedule.concurrentMax = places
+    let room = schedule.room(underWay: [mailCodes: codes, mailNotices: notices], roads: 1)
+    #expect(room[mailCodes] == roomForCodes && room[mailNotices] == roomForNotices)
+  }
+
+  @Test func `codes take the free places before notices that are due longer`() {
+    func records(_ priority: DeliveryPriority, _ count: Int) -> [DeliveryRecord] {
+      (0..<count).map { number in
+        var record = record()
+        (record.id, record.priority) = ("\(priority) \(number)", priority)
+        return record
+      }
+    }
+    var schedule = schedule
+    schedule.concurrentMax = 4
+    let due = records(.notice, 2) + records(.code, 3)
+    let all = schedule.choose(due, underWay: [:], roads: 1)
+    #expect(all.map(\.id) == ["code 0", "code 1", "code 2", "notice 0"])
+    #expect(schedule.choose(due, underWay: [mailCodes: 2], roads: 1).map(\.priority) == [.code, .code])
+    #expect(schedule.choose(due, underWay: [mailCodes: 4], roads: 1).isEmpty)
   }
 }

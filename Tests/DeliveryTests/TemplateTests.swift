@@ -97,6 +97,26 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(words.text == "ann@example.com 90 1")
   }
 
+  @Test(arguments: [
+    (0, "1 minute", "1 Minute"), (59_999, "1 minute", "1 Minute"), (600_000, "10 minutes", "10 Minuten"),
+    (3_599_999, "59 minutes", "59 Minuten"), (3_600_000, "1 hour", "1 Stunde"), (5_400_000, "90 minutes", "90 Minuten"),
+    (21_600_000, "6 hours", "6 Stunden"), (86_400_000, "24 hours", "24 Stunden"), (259_200_000, "3 days", "3 Tage"),
+  ] as [(Int64, String, String)])
+  func `a lifetime is written in the largest unit that divides it`(millis: Int64, english: String, german: String) {
+    #expect(Lifetime(millis: millis).text(in: "en") == english)
+    #expect(Lifetime(millis: millis).text(in: "de-at") == german)
+    #expect(Lifetime(millis: millis).text(in: "fr") == nil)
+  }
+
+  @Test func `the lifetime in words is there in the languages that have its units, and in no other`() throws {
+    let template = "Subject: s\n\n{{lifetime}}"
+    let folder = try Folder(["en-GB/linked.txt": template])
+    let set = try TemplateSet(kinds, folder: folder.path)
+    #expect(try set.words(letter(locale: "en-GB", values: [:], lifeMinutes: 360)).text == "6 hours")
+    let french = try Folder(["fr/linked.txt": template])
+    #expect(throws: TemplateError.self) { try TemplateSet(kinds, folder: french.path) }
+  }
+
   @Test func `the operator's folder takes the place of what is built in, kind by kind`() throws {
     let folder = try Folder([
       "en/linked.txt": "Subject: mine\n\n{{provider_id}}", "en/linked.html": "<b>{{provider_id}}</b>",

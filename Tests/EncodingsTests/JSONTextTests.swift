@@ -10,7 +10,10 @@ private func quotedText(_ text: String) -> String {
 
 @Test(arguments: [
   ("plain", "\"plain\""), ("", "\"\""), ("a\"b", "\"a\\\"b\""), ("a\\b", "\"a\\\\b\""), ("a\nb", "\"a\\nb\""),
-  ("a\r\tb", "\"a\\u000d\\u0009b\""), ("\0\u{1f}", "\"\\u0000\\u001f\""), ("é\u{1F600}\u{7f}", "\"é\u{1F600}\u{7f}\""),
+  ("a\r\tb", "\"a\\u000d\\u0009b\""), ("\0\u{1f}", "\"\\u0000\\u001f\""), ("é\u{1F600}\u{7f}", "\"é\u{1F600}\\u007f\""),
+  ("\u{85}\u{9b}\u{202e}\u{2028}\u{feff}", "\"\\u0085\\u009b\\u202e\\u2028\\ufeff\""), ("\u{E0001}",
+  "\"\\udb40\\udc01\""),
+  ("👩\u{200D}🚀", "\"👩\u{200D}🚀\""),
 ])
 func `a text is one JSON string on one line`(text: String, quoted: String) throws {
   #expect(quotedText(text) == quoted)

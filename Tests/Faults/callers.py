@@ -221,8 +221,11 @@ async def perform(line: Line, world: World, call: Call) -> tuple[Answer, str]:
             return of_outcome(await ask(line.accounts.Create, accounts.CreateRequest(
                 email=call.email, password=PASSWORD, idempotency_key=call.key)))
         case "password" | "anonymous" | "identity" | "complete":
-            request = auth.SignInRequest(credential=credential(world, call), pending_token=call.handle,
-                                         existing_only=call.existing_only, idempotency_key=call.key)
+            # An idempotency key of an anonymous sign-in belongs to a device.
+            client = {"device_id": "a browser"} if call.kind == "anonymous" else None
+            request = auth.SignInRequest(
+                credential=credential(world, call), pending_token=call.handle, existing_only=call.existing_only,
+                idempotency_key=call.key, client=client)
             return of_outcome(await ask(line.auth.SignIn, request))
         case "link" | "link_held":
             return of_outcome(await ask(line.auth.Link, auth.LinkRequest(

@@ -117,6 +117,13 @@ class Service:
             given = replace(given, held=given.held - {(key, outcome, "")} | {(key, outcome, answer.handle)})
         return [given]
 
+    def go_on(self, state: Accounts, session: Session, call: Call, answer: Answer | None) -> list[Accounts]:
+        """SEMANTICS.md, section 8: the session of the call goes on under its id."""
+        following = self.give_again(state, session, answer, False)
+        if call.key not in self.repeated:
+            return following
+        return [replace(each, records=each.records | {(call.key, session.name, False)}) for each in following]
+
     def give_again(self, state: Accounts, session: Session, answer: Answer | None, is_new: bool) -> list[Accounts]:
         """With another token, as the first may be lost; with the same one, once it has been so."""
         if answer is None:
@@ -186,29 +193,27 @@ class Service:
             return refused(state, answer, MISMATCH)
         if held.completed:
             return self.completed_before(state, held, answer)
-        return self.settle(state, owner, held, PASSWORD, call, answer)
-
-    def settle(self, state: Accounts, account: Account, held: Pending, provider: str, call: Call,
-               answer: Answer | None) -> list[Accounts]:
-        """Gives the account what is held for it, and opens a session by `provider`."""
         completed = state.put(replace(held, completed=call.key))
         if holder := state.holder(held.provider, held.subject):
-            if holder.name != account.name:
+            if holder.name != owner.name:
                 return refused(state, answer, MISMATCH)
-            return self.open(completed, account, provider, call, answer)
-        return self.add(state, completed, account, held, provider, call, answer)
+            return self.open(completed, owner, PASSWORD, call, answer)
+        return self.add(state, completed, owner, held, None, call, answer)
 
-    def add(self, state: Accounts, following: Accounts, account: Account, what: Call | Pending, provider: str,
-            call: Call, answer: Answer | None) -> list[Accounts]:
-        """Links an identity that nobody holds; `following` is the state to go on from where that is possible."""
+    def add(self, state: Accounts, following: Accounts, account: Account, what: Call | Pending,
+            session: Session | None, call: Call, answer: Answer | None) -> list[Accounts]:
+        """Links an identity that no account has. `following` is the state to go on from where that is possible,
+        `session` that of the call, None where the password signs in."""
         if what.provider in account.providers:
             return refused(state, answer, "PROVIDER_ALREADY_LINKED")
         owner, linked = state.owner(what.asserted), account.linked(what)
         if owner and owner.name != account.name:
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
+        if session is None:
+            return self.open(following.put(linked), linked, PASSWORD, call, answer)
         if account.is_anonymous:
-            following = following.end_guest(account)
-        return self.open(following.put(linked), linked, provider, call, answer)
+            return self.open(following.end_guest(account).put(linked), linked, what.provider, call, answer)
+        return self.go_on(following.put(linked), session, call, answer)
 
     def completed_before(self, state: Accounts, held: Pending, answer: Answer | None) -> list[Accounts]:
         session = next((each for each in state.sessions if each.name == held.completed), None)
@@ -226,9 +231,7 @@ class Service:
             if holder.name == account.name:
                 return self.give_again(state, session, answer, False)
             return self.hold(state, "in_use", call, answer)
-        # Only a guest logs in by a link; every other session goes on as what it began as.
-        began = call.provider if account.is_anonymous else session.provider
-        return self.add(state, state, account, call, began, call, answer)
+        return self.add(state, state, account, call, session, call, answer)
 
     def link_after_guest(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """L1 of who is a guest still: the credential alone would open a session, and does."""
@@ -252,7 +255,10 @@ class Service:
             return self.give_again(state, session, answer, False)
         # A session that began with what came after an unlink completes nothing that was held before (S8).
         late = refused(state, answer, MISMATCH) if answer and held.provider in account.unlinked else []
-        return self.settle(state, account, held, session.provider, call, answer) or late
+        if state.holder(held.provider, held.subject):
+            return refused(state, answer, MISMATCH) or late
+        completed = state.put(replace(held, completed=session.name))
+        return self.add(state, completed, account, held, session, call, answer) or late
 
     def unlink(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         session = state.session(call.session)
@@ -327,7 +333,7 @@ class Service:
         """The code that was mailed to `email`, given in a session."""
         session, owner = state.session(call.session), state.owner(call.email)
         if not any(each.code == call.email for each in state.accounts):
-            return refused(state, answer, *WRONG_CODE)
+            return self.confirm_again(state, session, call, answer)
         if session is None:
             return refused(state, answer, *ENDED)
         account = state.account(session.account)
@@ -335,8 +341,17 @@ class Service:
             return refused(state, answer, "USER_MISMATCH")
         if owner and owner.name != account.name:
             return refused(state, answer, "EMAIL_ALREADY_IN_USE")
-        moved = replace(account.named(call.email, PASSWORD), code="")
+        moved = replace(account.named(call.email, PASSWORD), code="", used=account.used | {(call.email, call.key)})
         return self.open(state.put(moved).close(state.sessions_of(account)), moved, session.provider, call, answer)
+
+    def confirm_again(self, state: Accounts, session: Session | None, call: Call, answer: Answer | None
+                      ) -> list[Accounts]:
+        """A second click in the session that the first one opened succeeds, while the account has the address."""
+        opened = {name for each in state.accounts for email, name in each.used if email == call.email}
+        if session and session.name in opened and state.account(session.account).email == call.email:
+            return self.give_again(state, session, answer, False)
+        over = ENDED if opened and session is None else ()
+        return refused(state, answer, *WRONG_CODE, *over)
 
     # Looking.
 

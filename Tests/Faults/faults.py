@@ -67,8 +67,8 @@ def build(folder: Path) -> Path:
 def session_memory(program: Path) -> str:
     """The function of the server through which nghttp2 takes its memory, as the object wants it."""
     listed = subprocess.run(["nm", "--print-size", program], check=True, capture_output=True, text=True).stdout
-    found = re.search(r"^(\w+ \w+) t lk_block_take$", listed, re.MULTILINE)
-    assert found, f"{program} has no lk_block_take: name a debug build, where it is not inlined, with LATCHKEYD"
+    found = re.search(r"^(\w+ \w+) t lk_pool_take$", listed, re.MULTILINE)
+    assert found, f"{program} has no lk_pool_take: name a program that is not stripped with LATCHKEYD"
     return found[1]
 
 

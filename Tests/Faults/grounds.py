@@ -26,7 +26,8 @@ SETTINGS: dict[str, Settings] = {
     "throttles": {
         "password_failures_max": 100_000, "code_failures_max": 100_000, "password_failures_per_network_max": 0,
         "password_failures_per_caller_max": 0, "code_failures_per_network_max": 0, "code_failures_per_caller_max": 0,
-        "sign_ups_per_network_max": 0, "sign_ups_per_caller_max": 0, "sends_per_recipient_max": 0,
+        "sign_ups_per_network_max": 0, "sign_ups_per_caller_max": 0, "flow_starts_per_network_max": 0,
+        "flow_starts_per_caller_max": 0, "sends_per_recipient_max": 0, "resets_per_recipient_max": 0,
         "sends_per_network_max": 0, "sends_per_caller_max": 0,
         "changes_per_account_max": 0},
     "limits": {"offences_per_address_max": 1_000_000, "resets_max": 10_000},

@@ -67,6 +67,8 @@ class Account:
     unlinked: frozenset[str] = frozenset()
     # The address that the last mailed code would change to.
     code: str = ""
+    # Addresses that mailed codes have changed to, and the session that each code opened.
+    used: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def providers(self) -> frozenset[str]:

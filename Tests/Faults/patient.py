@@ -95,7 +95,8 @@ class Patient:
             assert self.server.process is not None
             code = self.server.process.returncode
             assert code in ORDERLY_ENDS or code in TRAPS, f"the start ended with {code}: {self.said()[-2000:]}"
-            assert self.said().strip(), f"the start ended with {code} and without a word"
+            # libdispatch, which is part of a release program, traps without a word where it gets no epoll of its own.
+            assert self.said().strip() or code in TRAPS, f"the start ended with {code} and without a word"
 
     @property
     def is_running(self) -> bool:

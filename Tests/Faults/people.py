@@ -205,7 +205,8 @@ class Actor:
 
     def arrive_unnamed(self) -> Operation:
         return self.operation("sign_up", self.person(),
-                              lambda client, key: session(client.sign_in(anonymous(), idempotency_key=key)),
+                              lambda client, key: session(client.sign_in(
+                                  anonymous(), idempotency_key=key, client={"device_id": "a browser"})),
                               self.arrived)
 
     def arrive(self) -> Operation:

@@ -64,7 +64,7 @@ class Locked:
 
 def lines(server: Server, method: str) -> list[dict[str, str]]:
     """What the log says of the calls of this method, but when, of whom and how it was called."""
-    left_out = ("at", "level", "message", "method", "caller", "peer")
+    left_out = ("at", "level", "message", "method", "caller", "peer", "credential")
     return [{name: value for name, value in line.items() if name not in left_out}
             for line in server.lines() if line.get("method") == method]
 

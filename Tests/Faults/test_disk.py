@@ -91,7 +91,7 @@ def test_a_full_disk_refuses_changes_serves_the_rest_and_is_over_when_there_is_r
 
 
 def sign_in_anonymously(caller: Caller, key: str) -> Any:
-    request = auth.SignInRequest(credential=anonymous(), idempotency_key=key)
+    request = auth.SignInRequest(credential=anonymous(), idempotency_key=key, client={"device_id": "a browser"})
     return caller.call("AuthService/SignIn", request, auth.SignInResponse)
 
 
@@ -141,7 +141,8 @@ class Crowd:
 @pytest.mark.timeout(1800)
 def test_changes_that_share_a_transaction_are_each_answered_truly(patient: Patient, way: str) -> None:
     crowd = Crowd(patient)
-    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), **WRITES[way])
+    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(3),
+                  **WRITES[way])
     sound_after_kill(patient)
     crowd.ask_again()
 

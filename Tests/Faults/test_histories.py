@@ -204,7 +204,7 @@ def test_an_old_refresh_token_must_end_its_session() -> None:
 
 
 def test_a_lost_link_is_found() -> None:
-    linked = begun().add(2, 3, link("l"), session(2, "u", "a", "x@e", "password", CORP))
+    linked = begun().add(2, 3, link("l"), session(1, "u", "a", "x@e", "password", CORP))
     assert linked.add(4, 5, GET, seen("password", CORP)).holds()
     assert linked.add(6, 7, GET, seen("password")).holds() is False
 
@@ -220,7 +220,7 @@ def test_a_session_that_outlives_its_guest_is_found() -> None:
 
 
 def test_an_identity_on_two_accounts_is_found() -> None:
-    linked = begun().add(2, 3, link("l"), session(2, "u", "a", "x@e", "password", CORP))
+    linked = begun().add(2, 3, link("l"), session(1, "u", "a", "x@e", "password", CORP))
     signed = Call("identity", "i", provider=CORP, subject="p")
     assert linked.add(4, 5, signed, session(3, "v", "a", "x@e", "password", CORP)).holds()
     assert linked.add(6, 7, replace(signed, key="j"), session(4, "w", "b", "", CORP, is_new=True)).holds() is False
@@ -326,7 +326,7 @@ def test_a_search_gives_up_rather_than_guess(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_link_that_misses_an_address_is_found() -> None:
     """What is left is as if the link had come first; but somebody saw the address taken and the link not done."""
-    linked = session(2, "u", "a", "x@e", "password", CORP)
+    linked = session(1, "u", "a", "x@e", "password", CORP)
     linking = Call("link", "l", session="s1", provider=CORP, subject="p", asserted="y@e")
     taken = begun().add(3, 5, create("d", "y@e"), session(3, "v", "b", "y@e", is_new=True)).add(2, 8, linking, linked)
     assert taken.holds()

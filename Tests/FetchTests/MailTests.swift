@@ -20,10 +20,17 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Or
 
   @Test(arguments: [
     "", "b", "b@", "@them.example", "b@c@d.example", "b@them.example\r\nRCPT TO:<c@d.example>", "b b@them.example",
-    "b>@them.example", "\"b\"@them.example", "b@[127.0.0.1]", "bé@them.example", "b@thém.example", "b\u{0}@c.example",
+    "b>@them.example", "\"b@them.example", "b@[127.0.0.1]", "b@thém.example", "b\u{0}@c.example", "bé\n@c.example",
+    "\"b\"c@them.example", "\"\"@them.example", "\"b\" <@them.example", "\"b@c\"@them.example", "\"\\b\"@them.example",
   ])
   func `an address that is more than an address is refused, whoever's it is`(address: String) {
     #expect(throws: FetchError.refusedField) { try mail { $0.recipient = address } }
+    #expect(throws: FetchError.refusedField) { try mail { $0.sender = address } }
+  }
+
+  @Test(arguments: ["bé@them.example", "\"b..c\"@docomo.ne.jp", "\"b.\"@ezweb.ne.jp", "\"é..\"@docomo.ne.jp"])
+  func `a recipient may have a quoted local part, or UTF-8 in it, and a sender may not`(address: String) throws {
+    #expect(try mail { $0.recipient = address }.fieldLines == ["<\(address)>"])
     #expect(throws: FetchError.refusedField) { try mail { $0.sender = address } }
   }
 

@@ -11,6 +11,16 @@ import Testing
   #expect(head.authorization == bytes("Bearer key"))
 }
 
+@Test func `several authorization fields are noticed, whatever they say`() throws {
+  #expect(try #require(Fields.usual.adding("authorization", "a").head).hasSeveralAuthorizations == false)
+  for second in ["a", "b", ""] {
+    let fields = Fields.usual.adding("authorization", "a").adding("authorization", second)
+    #expect(try #require(fields.head).hasSeveralAuthorizations, "\(second)")
+    let empty = Fields.usual.adding("authorization", "").adding("authorization", second)
+    #expect(try #require(empty.head).hasSeveralAuthorizations, "\(second)")
+  }
+}
+
 @Test(arguments: ["GET", "PUT", "HEAD", "post", "POSTS", "POS", ""])
 func `R1: another method than POST gets HTTP 405 and INTERNAL`(method: String) throws {
   let refusal = try #require(Fields.usual.with(":method", method).refusal)

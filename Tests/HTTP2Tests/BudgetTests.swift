@@ -64,3 +64,47 @@ func `a budget without a window is never given back`(kind: Budget.Kind) {
   budget.earnControlFrames(7)
   #expect(budget.granted(8, .controlFrame, at: 0) == 7)
 }
+
+// MARK: The share of an identified caller
+
+extension Budget {
+  /// Whether so many resets among so many calls, the calls first, are within the budget.
+  fileprivate mutating func takes(_ resets: Int, of calls: Int, percent: Int = 50, at nowMillis: Int64) -> Bool {
+    var limits = Limits()
+    limits.unfinishedResetsPercent = percent
+    for _ in 0..<calls { beganCall(of: limits, nowMillis: nowMillis) }
+    var taken = true
+    for _ in 0..<resets {
+      taken = spend(.unfinishedReset, of: limits, nowMillis: nowMillis, isIdentified: true) && taken
+    }
+    return taken
+  }
+}
+
+@Test(arguments: [
+  (100, 0, 50, true), (101, 0, 50, false), (101, 201, 50, false), (101, 202, 50, true), (5_000, 10_000, 50, true),
+  (5_001, 10_000, 50, false), (100, 100, 0, true), (101, 10_000, 0, false), (10_000, 10_000, 100, true),
+])
+func `resets end a connection only past the floor and past the share`(
+  resets: Int, calls: Int, percent: Int, taken: Bool
+) {
+  var budget = Budget()
+  let isTaken = budget.takes(resets, of: calls, percent: percent, at: 0)
+  #expect(isTaken == taken)
+}
+
+@Test func `the share counts the calls of the window before, and none older`() {
+  for (laterMillis, taken) in [(10_000, true), (19_999, true), (20_000, false)] as [(Int64, Bool)] {
+    var budget = Budget()
+    _ = budget.takes(0, of: 1_000, at: 0)
+    let isTaken = budget.takes(400, of: 0, at: laterMillis)
+    #expect(isTaken == taken, "\(laterMillis)")
+  }
+}
+
+@Test func `resets of the window before count against the share`() {
+  var budget = Budget()
+  let isFirstTaken = budget.takes(500, of: 1_000, at: 0)
+  let isNextTaken = budget.takes(101, of: 101, at: 10_000)
+  #expect(isFirstTaken && !isNextTaken)
+}

@@ -26,14 +26,14 @@ import Testing
 
 @Test func `a request is reported with its fields in order, its body and its end`() throws {
   let peer = Peer()
-  peer.send(.headers(1, Frame.request + [("x", "1"), ("x", "2"), ("blank", " 3 ")]))
+  peer.send(.headers(1, Frame.request + [("x", "1"), ("x", "2"), ("blank", "3 4")]))
   let stream = try #require(peer.sink.takeTouched().first)
   #expect(stream.id == 1)
   #expect(stream.headersComplete && !stream.ended)
   #expect(
     stream.headers.text == [
       ":method: POST", ":scheme: https", ":path: /a.B/C", ":authority: localhost", "te: trailers", "x: 1", "x: 2",
-      "blank:  3 ",
+      "blank: 3 4",
     ])
   peer.send(.data(1, [1, 2]), .data(1, [3], end: true))
   #expect(stream.ended)
@@ -324,6 +324,82 @@ private func fields(listBytes: Int) -> [(String, String)] {
   peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
   #expect(!peer.session.isOver)
   let frames = peer.drain().filter { $0.kind == .goAway }
-  #expect(frames.first?.payload == big(1) + big(11) + Array("too_many_pings".utf8))
+  #expect(frames.map(\.payload) == [big(1) + big(11) + Array("too_many_pings".utf8)])
   #expect(peer.session.isOver)
+}
+
+@Test func `a connection that ends twice over sends one GOAWAY, the first`() {
+  let peer = Peer()
+  // HEADERS on stream 0 end the connection inside nghttp2, without a callback.
+  peer.send(.headers(0))
+  peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
+  let frames = peer.drain().filter { $0.kind == .goAway }
+  #expect(frames.count == 1)
+  #expect(frames.first?.number(at: 4) == 1)
+  #expect(peer.session.isOver)
+}
+
+@Test func `nothing is served that follows a fault`() {
+  let peer = Peer()
+  peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
+  peer.send(.headers(1, end: true), .ping())
+  #expect(peer.sink.stream(1) == nil)
+  #expect(peer.drain().map(\.kind) == [.goAway])
+}
+
+@Test func `a drain that was announced before a fault adds no GOAWAY to the fault's`() {
+  let peer = Peer()
+  _ = peer.open(1)
+  peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
+  peer.session.announceShutdown()
+  peer.session.shutDown(.drain)
+  let frames = peer.drain().filter { $0.kind == .goAway }
+  #expect(frames.map { $0.number(at: 4) } == [11])
+}
+
+// MARK: RFC 9113 8.2.1
+
+private let malformed: [(String, String)] = [
+  ("", "a"), ("X-Note", "a"), ("x-notE", "a"), ("x note", "a"), (" x-note", "a"), ("x-note ", "a"), ("x:note", "a"),
+  ("x\u{0}note", "a"), ("x\rnote", "a"), ("x\nnote", "a"), ("x\tnote", "a"), ("x\u{7f}note", "a"), ("x\u{e9}", "a"),
+  ("x-note", "a\u{0}b"), ("x-note", "a\rb"), ("x-note", "a\nb"), ("x-note", "a\r\n b"), ("x-note", "\u{0}"),
+  ("x-note", " a"), ("x-note", "a "), ("x-note", "\ta"), ("x-note", "a\t"), ("x-note", " "),
+  ("authorization", "Bearer lk_web\n"), ("authorization", "Bearer lk_web "), ("authorization", "\rBearer lk_web"),
+]
+
+@Test(arguments: malformed.indices)
+func `a malformed field is a stream error in the head of a request`(index: Int) {
+  let peer = Peer()
+  let frames = peer.ask(.headers(1, Frame.request + [malformed[index]], end: true))
+  #expect(frames.map(\.kind) == [.reset] && frames.first?.number() == 1, "\(malformed[index])")
+  #expect(peer.sink.takeTouched().allSatisfy { !$0.headersComplete }, "nobody serves it")
+  #expect(peer.open(3).headersComplete, "the connection goes on")
+}
+
+@Test(arguments: malformed.indices)
+func `a malformed field is a stream error in trailers`(index: Int) {
+  let peer = Peer()
+  _ = peer.open(1)
+  let frames = peer.ask(.headers(1, [malformed[index]], end: true))
+  #expect(frames.map(\.kind) == [.reset] && frames.first?.number() == 1, "\(malformed[index])")
+  #expect(peer.open(3).headersComplete)
+}
+
+@Test(arguments: malformed.indices)
+func `a malformed field is a stream error in CONTINUATION`(index: Int) {
+  let peer = Peer()
+  var first = Frame.headers(1, Frame.request)
+  var second = Frame.headers(1, [malformed[index]])
+  first.flags = 0
+  second.kind = .continuation
+  let frames = peer.ask(first, second)
+  #expect(frames.map(\.kind) == [.reset] && frames.first?.number() == 1, "\(malformed[index])")
+  #expect(peer.open(3).headersComplete)
+}
+
+@Test(arguments: ["", "a", "a b", "a\tb", "~!@#$%^&*()", "caf\u{e9}"])
+func `a field value that is well formed is taken`(value: String) {
+  let peer = Peer()
+  peer.send(.headers(1, Frame.request + [("x-note", value)], end: true))
+  #expect(peer.sink.stream(1)?.headersComplete == true)
 }

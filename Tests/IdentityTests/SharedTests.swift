@@ -99,9 +99,19 @@ private struct RepeatedBytes: Randomness {
     #expect(WaysIn(account(.proved(ada), password: true, emailLink: true, phone: number), closed).isEmpty)
   }
 
-  @Test func `a mailed link alone is still the password's provider`() {
-    let ways = WaysIn(account(.proved(ada), emailLink: true), policy)
-    #expect(ways.methods == ["emailLink"] && ways.providerIDs == ["password"])
+  /// Whether the account has a password, whether passwords are on, and its providers.
+  @Test(arguments: [
+    (true, true, ["password", "google.com"]), (false, true, ["emailLink", "google.com"]),
+    (true, false, ["emailLink", "google.com"]),
+  ])
+  func `sign-in links are the provider emailLink where no password signs in`(
+    hasPassword: Bool, isEnabled: Bool, providerIDs: [String]
+  ) {
+    var policy = policy
+    policy.passwordEnabled = isEnabled
+    let owner = account(.proved(ada), password: hasPassword, emailLink: true, identities: [google()])
+    #expect(WaysIn(owner, policy).providerIDs == providerIDs)
+    #expect(WaysIn(mailedLinkUnder: policy).providerIDs == ["emailLink"])
   }
 }
 

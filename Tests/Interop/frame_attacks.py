@@ -157,7 +157,7 @@ def header_lists_past_the_limit(attacker: Attacker) -> None:
         HEADERS, END_HEADERS | END_STREAM, stream, block), each=10))
 
 
-@attack("header_list_bomb")
+@attack("too_many_stream_errors")
 def fields_without_a_name(attacker: Attacker) -> None:
     """CVE-2019-9516."""
     connection = attacker.settled()

@@ -116,6 +116,16 @@ def client_context(authority: str | None, alpn: Sequence[str] = ("h2",), certifi
     return context
 
 
+def client_hello() -> bytes:
+    """The first message of a handshake."""
+    outgoing = ssl.MemoryBIO()
+    try:
+        client_context(None).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
 class Connection:
     """One TLS connection; SETTINGS and PINGs of the server are acknowledged while reading unless told otherwise."""
 

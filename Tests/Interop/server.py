@@ -43,7 +43,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
         "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True,
                    "reflection": wanted["reflection"]},
         "tls": tls,
-        "callers": [{"name": "interop", "san": "spiffe://interop.test/caller"}],
+        "callers": [{"name": "interop", "san": "uri:spiffe://interop.test/caller"}],
         "store": {"path": str(folder / f"store-{port}.db")},
         "metrics": {"address": "127.0.0.1", "port": wanted["metrics_port"]} if "metrics_port" in wanted else {},
         "reactors": wanted.get("reactors", 0),

@@ -18,7 +18,7 @@ import server as servers
 from attacker import ATTACKS, MEETS, Attacker
 from metered import Metered
 from raw import (CANCEL, CHECK, DATA, END_STREAM, INITIAL_WINDOW_SIZE, PING, PRIORITY, WATCH, Connection,
-                 client_context, frame, message, request, reset, settings, window_update)
+                 client_context, client_hello, frame, message, request, reset, settings, window_update)
 from server import Server
 from test_limits import FIELDS_MAX, MESSAGE_BYTES_MAX, STREAMS_MAX
 from test_response_rules import hold, settled
@@ -207,9 +207,12 @@ def test_a_connection_too_many(start_server: Callable[..., Server]) -> None:
 
 def test_newcomers_past_the_limit_are_made_to_wait(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, reactors=1, handshake_millis=60_000)
-    # While the process stands still all of them come, and more than 64 are found at once when it goes on.
+    # The connections arrive while the process is stopped. When it continues, it accepts them faster than it begins
+    # their handshakes, so that more than 64 wait for theirs.
     metered.server.signal(signal.SIGSTOP)
     held = [socket.create_connection(("127.0.0.1", metered.port), 5) for _ in range(200)]
+    for one in held:
+        one.sendall(client_hello())
     metered.server.signal(signal.SIGCONT)
     assert metered.new("newcomers") >= 1
     for one in held:

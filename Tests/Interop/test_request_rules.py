@@ -122,12 +122,12 @@ def test_R7_bad_base64_is_internal_with_http_200_as_the_c_core_does(connection: 
     assert refused(reply, INTERNAL) and still_serves(connection), reply
 
 
-@pytest.mark.parametrize("value", [b" a b ", b"a\tb", b"", b"~!@#$%^&*()"])
+@pytest.mark.parametrize("value", [b"a b", b"a\tb", b"", b"~!@#$%^&*()"])
 def test_R8_printable_values_are_accepted(connection: Connection, value: bytes) -> None:
     assert connection.call(request(CHECK, ("x-note", value))).status == OK
 
 
-@pytest.mark.parametrize("value", [b"caf\xc3\xa9", b"a\x01b", b"a\x7fb", b"a\x00b", b"a\r\nb"])
+@pytest.mark.parametrize("value", [b"caf\xc3\xa9", b" a", b"a\t", b"a\x01b", b"a\x7fb", b"a\x00b", b"a\r\nb"])
 def test_R8_other_values_are_dropped_or_refused_and_harm_no_later_call(connection: Connection, value: bytes) -> None:
     reply = connection.call(request(CHECK, ("x-note", value)))
     assert reply.status in (OK, INTERNAL) or malformed(reply), reply

@@ -9,7 +9,6 @@ from __future__ import annotations
 import select
 import signal
 import socket
-import ssl
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 import server as servers
 from attacker import ask
 from attacks import LIST_SERVICES, REFLECT
-from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, Connection, client_context, frame, message, request, settings,
+from raw import (DATA, END_STREAM, INITIAL_WINDOW_SIZE, Connection, client_hello, frame, message, request, settings,
                  window_update)
 from server import Server
 from test_response_rules import settled
@@ -103,13 +102,6 @@ def test_sixteen_thousand_records_of_one_byte_do_not_keep_another_waiting(one_re
 
 def assert_ok(connection: Connection, stream: int) -> None:
     assert connection.reply(stream, 20).status == OK
-
-
-def client_hello() -> bytes:
-    outgoing = ssl.MemoryBIO()
-    with pytest.raises(ssl.SSLWantReadError):
-        client_context(None).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost").do_handshake()
-    return outgoing.read()
 
 
 def test_a_hundred_handshakes_do_not_keep_a_call_waiting(one_reactor: Server) -> None:

@@ -59,7 +59,7 @@ let faults: [Result<FetchedBody, FetchError>] = [
 let brokenDocuments: [Result<FetchedBody, FetchError>] = [
   .success(FetchedBody(status: 200, contentType: "text/html", bytes: Array("<html>sorry</html>".utf8))),
   .success(FetchedBody(status: 200, bytes: Array("{\"id\":".utf8))), .success(FetchedBody(status: 200, bytes: [])),
-  .success(FetchedBody(status: 200, bytes: Array(("\"" + String(repeating: "x", count: 65_536) + "\"").utf8))),
+  .success(FetchedBody(status: 200, bytes: Array(("\"" + String(repeating: "x", count: 262_144) + "\"").utf8))),
 ]
 
 /// One adapter in front of a script.

@@ -18,6 +18,26 @@ struct AssertionTests {
     return try await bench.verify(try bench.issuer.token(changes)).assertion
   }
 
+  @Test func `a provider's name is kept without its control characters, and cut instead of dropped`() async throws {
+    let name = "Ann\tExample\r\n\u{202E}\u{1B}👩\u{200D}🚀"
+    #expect(
+      try await generic(.asserted(.unverified, authoritativeDomains: []), ["name": .string(name)]).displayName
+        == "Ann Example 👩\u{200D}🚀")
+    let long = String(repeating: "é", count: 600)
+    #expect(
+      try await generic(.asserted(.unverified, authoritativeDomains: []), ["name": .string(long)]).displayName
+        == String(repeating: "é", count: 512))
+  }
+
+  @Test(arguments: [
+    ("https://p.example/\na\u{202E}", "https://p.example/a"), ("java\tscript:x", ""),
+    ("https://p.example/" + String(repeating: "x", count: 1_024), ""),
+  ])
+  func `a provider's photo is at a web address without control characters`(url: String, kept: String) async throws {
+    #expect(
+      try await generic(.asserted(.unverified, authoritativeDomains: []), ["picture": .string(url)]).photoURL == kept)
+  }
+
   @Test(arguments: ["https://accounts.google.com", "accounts.google.com"])
   func `google names itself in two ways`(issuer: String) async throws {
     #expect(try await google(["iss": .string(issuer)]).identity.providerID == "google.com")
@@ -121,7 +141,7 @@ struct AssertionTests {
     #expect(Array(assertion.profileJSON.utf8) == json(bench.issuer.claims(profile)))
   }
 
-  @Test func `what is not fit to be shown is left out`() async throws {
+  @Test func `names lose control characters and what is too long, and a URL that is none is left out`() async throws {
     let bench = try Bench()
     let assertion = try await bench.verify(
       try bench.issuer.token([
@@ -129,9 +149,9 @@ struct AssertionTests {
         "preferred_username": .string(String(repeating: "n", count: 1025)),
       ])
     ).assertion
-    #expect(assertion.displayName == "")
+    #expect(assertion.displayName == "AnnAdmin")
     #expect(assertion.photoURL == "")
-    #expect(assertion.username == "")
+    #expect(assertion.username == String(repeating: "n", count: 1024))
   }
 }
 

@@ -123,7 +123,7 @@ struct AuthorizationRequestTests {
     #expect(Asked(usual.authorizationURL)["prompt"] == prompt)
     let fresh = try await bench.start(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
     let asked = Asked(fresh.authorizationURL)
-    #expect(asked["prompt"] == "login" && asked["max_age"] == "0")
+    #expect(asked["prompt"] == "login" && asked["max_age"] == "1")
     // What the provider lets nobody set is not let go in silence either.
     let forbidden = try await refusal(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
     #expect(forbidden?.name == "invalidParameter")
@@ -159,7 +159,7 @@ struct AuthorizationRequestTests {
 
   @Test func `check 88: a fresh login asks for the person to prove itself now`() async throws {
     let asked = Asked(try await FlowBench().start(Flow.request(freshLogin: true)).authorizationURL)
-    #expect(asked["prompt"] == "login" && asked["max_age"] == "0")
+    #expect(asked["prompt"] == "login" && asked["max_age"] == "1")
     #expect(Asked(try await FlowBench().start().authorizationURL)["prompt"] == nil)
   }
 

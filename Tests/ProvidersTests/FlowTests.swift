@@ -199,7 +199,7 @@ struct FlowTests {
   @Test func `a provider that sends no ID token refuses us`() async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims(), ["id_token": nil])
-    #expect(await bench.refusal() == .refused(why: "no ID token came with the access token"))
+    #expect(await bench.refusal() == .refused(why: "no usable ID token came with the access token"))
   }
 
   @Test func `check 53: a key that is newer than those at hand is asked for at once`() async throws {
@@ -220,18 +220,23 @@ struct FlowTests {
 
   @Test(arguments: [
     ["authorization_endpoint": .string("http://idp.example.com/authorize")], ["token_endpoint": .string("/token")],
-    ["token_endpoint": .int(1)], ["userinfo_endpoint": .string("https://idp.example.com/#me")],
+    ["authorization_endpoint": .string("urn:example:none")], ["token_endpoint": .int(1)], ["token_endpoint": .null],
     ["issuer": .string("https://idp.example.com/")],
   ] as [[String: JSONValue]])
-  func `metadata with an endpoint that is no https URL starts nothing`(metadata: [String: JSONValue]) async throws {
+  func `a flow does not start without its endpoints or with another issuer, and the operator is told the fix`(
+    metadata: [String: JSONValue]
+  ) async throws {
     let bench = try FlowBench(metadata: metadata)
     await #expect {
       try await bench.start()
-    } throws: { ($0 as? ProviderRefusal)?.name == "unavailable" }
+    } throws: { ($0 as? ProviderRefusal)?.name == "misconfigured" }
   }
 
-  @Test func `metadata whose userinfo endpoint is null names none, and that is no fault`() async throws {
-    let bench = try FlowBench(metadata: ["userinfo_endpoint": .null])
+  @Test(arguments: [
+    .null, .string(""), .int(1), .string("urn:none"), .string("https://idp.example.com/#me"),
+  ] as [JSONValue])
+  func `a userinfo endpoint that is no https URL counts as none`(endpoint: JSONValue) async throws {
+    let bench = try FlowBench(metadata: ["userinfo_endpoint": endpoint])
     try bench.redeems(bench.claims(["name": nil]))
     #expect(try await bench.finish().assertion.displayName == "")
     #expect(!bench.fetcher.asked.contains(bench.profileURL))
@@ -242,7 +247,10 @@ struct FlowTests {
     var settings = issuer.settings
     settings.client.secret = Secret(copying: [1])
     let fetcher = ScriptedFetcher(issuer)
-    await #expect(throws: ProviderRefusal.unavailable(why: "the metadata names no endpoints")) {
+    await #expect(
+      throws: ProviderRefusal.misconfigured(
+        why: "the discovery document names no https authorization_endpoint", fix: "Set `authorization_url`.")
+    ) {
       try await Registry([settings], fetching: fetcher).start(Flow.request(), at: "oidc.corp", at: now)
     }
     settings.endpoints.authorization = "https://pages.example.com/in"

@@ -108,6 +108,29 @@ struct KeyTests {
     #expect(fetcher.asked.count == 4)
   }
 
+  @Test func `check 53: made-up keys cause a few readings and then one in ten seconds, and a new key is found`()
+    async throws
+  {
+    let bench = try Bench()
+    try await bench.verify(try first.token())
+    func madeUp(_ second: Int64) async throws {
+      let token = try Issuer(key: Keys.otherP256, keyID: "made-up-\(second)").token(["iat": .int(now.seconds + second)])
+      #expect(await bench.refusal(of: token, at: later(seconds: second)) != nil)
+    }
+    for second in 10..<60 as Range<Int64> { try await madeUp(second) }
+    let readings = (bench.fetcher.asked.count - 2) / 2
+    #expect((4...9).contains(readings), "\(readings) readings in fifty seconds")
+    // The provider's new key is found within ten seconds.
+    bench.fetcher.serve(second)
+    let token = try second.token(["iat": .int(now.seconds + 60)])
+    var isFound = false
+    for second in 60...70 as ClosedRange<Int64> where !isFound {
+      try await madeUp(second)
+      isFound = await bench.refusal(of: token, at: later(seconds: second)) == nil
+    }
+    #expect(isFound)
+  }
+
   @Test func `check 53: loading keys anew does not count as asking for one`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]))
@@ -194,7 +217,7 @@ struct KeyTests {
   func `a discovery document of another issuer is refused`(issuer: String) async throws {
     let fetcher = ScriptedFetcher(first)
     fetcher.answer(first.discoveryURL, .success(first.discovery(["issuer": .string(issuer)])))
-    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+    #expect(await (try Bench(first, fetcher)).isMisconfigured(try first.token()))
     #expect(fetcher.asked == [first.discoveryURL])
   }
 
@@ -202,7 +225,7 @@ struct KeyTests {
   func `a discovery document without an https key set is refused`(uri: JSONValue) async throws {
     let fetcher = ScriptedFetcher(first)
     fetcher.answer(first.discoveryURL, .success(first.discovery(["jwks_uri": uri])))
-    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+    #expect(await (try Bench(first, fetcher)).isMisconfigured(try first.token()))
     #expect(fetcher.asked == [first.discoveryURL])
   }
 
@@ -212,10 +235,24 @@ struct KeyTests {
     #expect(bench.fetcher.asked == [first.keysURL])
   }
 
+  @Test(arguments: [
+    #"{"kty":"RSA","kid":"k1","n":"!!!","e":"AQAB"}"#, #"{"kty":"RSA","kid":"k1","n":"Dw","e":"AQAB"}"#,
+    #"{"kty":"EC","crv":"P-256","kid":"k1","x":"AAAA","y":"AAAA"}"#, "null", "1", "{}",
+  ])
+  func `check 54: a key set without one usable key is a fault of the provider, and one beside a good key is skipped`(
+    entry: String
+  ) async throws {
+    let fetcher = ScriptedFetcher(first)
+    func serve(_ keys: String) {
+      fetcher.answer(first.keysURL, .success(FetchedBody(status: 200, bytes: Array("{\"keys\":[\(keys)]}".utf8))))
+    }
+    serve(entry)
+    #expect(await (try Bench(first, fetcher)).isMisconfigured(try first.token()))
+    serve(entry + "," + String(decoding: json(first.jwk), as: UTF8.self))
+    try await (try Bench(first, fetcher)).verify(try first.token())
+  }
+
   private static let brokenKeySets: [String] = [
-    #"{"keys":[{"kty":"RSA","kid":"k1","n":"!!!","e":"AQAB"}]}"#,
-    #"{"keys":[{"kty":"RSA","kid":"k1","n":"Dw","e":"AQAB"}]}"#,
-    #"{"keys":[{"kty":"EC","crv":"P-256","kid":"k1","x":"AAAA","y":"AAAA"}]}"#,
     #"{"keys":{}}"#, #"{}"#, "[]", "", "<html>Sign in</html>", #"{"error":"rate limited"}"#,
     "[" + String(repeating: "[", count: 100_000),
   ]
@@ -227,18 +264,21 @@ struct KeyTests {
     #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
   }
 
-  @Test func `check 54: a key set with one key id twice is refused`() async throws {
+  @Test func `check 54: of two keys with one id, each verifies what it signed, and no other does`() async throws {
     let fetcher = ScriptedFetcher(first)
-    let keys = JSONValue.array([first.jwk, Issuer(key: Keys.otherP256).jwk])
+    let second = Issuer(key: Keys.otherP256)
+    let keys = JSONValue.array([first.jwk, second.jwk])
     fetcher.answer(
       first.keysURL, .success(FetchedBody(status: 200, bytes: json(.object([JSONMember("keys", keys)])))))
-    #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+    let bench = try Bench(first, fetcher)
+    for issuer in [first, second] { try await bench.verify(try issuer.token()) }
+    let forged = try first.token().dropLast(4) + "AAAA"
+    await #expect(throws: ProviderRefusal.invalid(why: "BAD_SIGNATURE")) { try await bench.verify(String(forged)) }
   }
 
   @Test(arguments: [
-    .failure(.timedOut), .failure(.redirected), .failure(.tooLarge), .failure(.refusedAddress),
-    .failure(.untrusted("expired")),
-    .failure(.closed), .success(FetchedBody(status: 500, bytes: Issuer().keySet().bytes)),
+    .failure(.timedOut), .failure(.tooLarge), .failure(.closed),
+    .success(FetchedBody(status: 500, bytes: Issuer().keySet().bytes)),
     .success(FetchedBody(status: 204, bytes: [])),
   ] as [Result<FetchedBody, FetchError>])
   func `check 68: a provider that answers nothing usable is unavailable`(
@@ -247,5 +287,20 @@ struct KeyTests {
     let fetcher = ScriptedFetcher(first)
     fetcher.answer(first.keysURL, answer)
     #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
+  }
+
+  @Test(arguments: [
+    .failure(.redirected), .failure(.refusedAddress), .failure(.untrusted("expired")), .failure(.refusedURL),
+    .success(FetchedBody(status: 404, bytes: [])), .success(FetchedBody(status: 401, bytes: [])),
+    .success(FetchedBody(status: 410, bytes: [])),
+  ] as [Result<FetchedBody, FetchError>])
+  func `what stays wrong until somebody changes a setting is no reason to try again`(
+    answer: Result<FetchedBody, FetchError>
+  ) async throws {
+    for url in [first.keysURL, first.discoveryURL] {
+      let fetcher = ScriptedFetcher(first)
+      fetcher.answer(url, answer)
+      #expect(await (try Bench(first, fetcher)).isMisconfigured(try first.token()))
+    }
   }
 }

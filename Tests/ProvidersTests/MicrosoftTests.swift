@@ -62,7 +62,7 @@ struct MicrosoftTests {
     #expect(
       try await bench(tenant: corp, metadata: corp).start(request).authorizationURL
         == "https://login.microsoftonline.com/\(corp)/oauth2/v2.0/authorize?client_id=client-1"
-        + "&code_challenge=\(Flow.challenge)&code_challenge_method=S256&domain_hint=corp.com&max_age=0"
+        + "&code_challenge=\(Flow.challenge)&code_challenge_method=S256&domain_hint=corp.com&max_age=1"
         + "&nonce=\(Flow.nonce)&prompt=login"
         + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback%3Ffrom%3Dus&response_type=code"
         + "&scope=openid%20email%20profile&state=\(Flow.state)")

@@ -182,6 +182,10 @@ struct Bench {
     } catch { return error as? ProviderRefusal }
   }
 
+  func isMisconfigured(_ token: String, at: Timestamp = now) async -> Bool {
+    if case .misconfigured = await refusal(of: token, at: at) { true } else { false }
+  }
+
   func isUnavailable(_ token: String, at: Timestamp = now) async -> Bool {
     if case .unavailable = await refusal(of: token, at: at) { true } else { false }
   }

@@ -112,7 +112,7 @@ struct UserinfoTests {
   }
 
   @Test(arguments: [
-    (401, "invalid"), (403, "invalid"), (404, "unavailable"), (500, "unavailable"), (200, "unavailable"),
+    (401, "invalid"), (403, "invalid"), (404, "misconfigured"), (500, "unavailable"), (200, "unavailable"),
   ])
   func `check 68: userinfo that cannot be had ends no flow`(status: Int, name: String) async throws {
     let bench = try FlowBench { $0.profileUse = .always }

@@ -12,25 +12,6 @@ final class Notes<Value: Sendable>: Sendable {
   var all: [Value] { list.withLock { $0 } }
 }
 
-/// Tasks that wait for the others of their turn.
-final class Gathering: Sendable {
-  private let tasks = Mutex<[CheckedContinuation<Void, Never>]>([])
-
-  func wait() async {
-    await withCheckedContinuation { task in tasks.withLock { $0.append(task) } }
-  }
-
-  /// False: none waited.
-  func end() -> Bool {
-    let waiting = tasks.withLock { tasks in
-      defer { tasks = [] }
-      return tasks
-    }
-    for task in waiting { task.resume() }
-    return !waiting.isEmpty
-  }
-}
-
 /// A driver that notes what it is called for and runs what it is sent.
 final class Probe: ReactorDriver {
   enum Letter: Sendable {
@@ -41,15 +22,13 @@ final class Probe: ReactorDriver {
 
   let reactor: Reactor<Probe>
   let events: Notes<String>
-  private let gathering: Gathering
   var leftoverTurns = 0
   var onReady: ((Ticket) -> Void)?
   var onTimer: (() -> Void)?
 
-  init(_ mailbox: Mailbox<Letter>, _ events: Notes<String>, _ gathering: Gathering) throws {
+  init(_ mailbox: Mailbox<Letter>, _ events: Notes<String>) throws {
     reactor = try Reactor(mailbox: mailbox)
     self.events = events
-    self.gathering = gathering
   }
 
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
@@ -72,12 +51,6 @@ final class Probe: ReactorDriver {
 
   func decide() { events.add("decide") }
 
-  func gathered() -> Bool {
-    let isAny = gathering.end()
-    if isAny { events.add("gathered") }
-    return isAny
-  }
-
   func endTurn() {
     events.add("end")
     if leftoverTurns > 0 { leftoverTurns -= 1 }
@@ -90,13 +63,12 @@ final class Probe: ReactorDriver {
 final class Loop: Sendable {
   let mailbox: Mailbox<Probe.Letter>
   let events = Notes<String>()
-  let gathering = Gathering()
   private let ended = Wakeups()
 
   init() throws {
     mailbox = try Mailbox()
-    startThread(named: "test-reactor") { [mailbox, events, gathering, ended] in
-      guard let probe = try? Probe(mailbox, events, gathering) else { return }
+    startThread(named: "test-reactor") { [mailbox, events, ended] in
+      guard let probe = try? Probe(mailbox, events) else { return }
       probe.reactor.run(probe)
       ended.signal()
     }

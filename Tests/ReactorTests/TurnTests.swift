@@ -29,27 +29,6 @@ import Testing
     turn.prefix(7) == ["ready 3.4 read", "timer 5 6", "letter", "decide", "job", "letter of a job", "end"])
 }
 
-@Test func `tasks that what was gathered resumes go on in the same turn, and so do their letters`() throws {
-  let loop = try Loop()
-  loop.actUntilSignalled { [mailbox = loop.mailbox, events = loop.events, gathering = loop.gathering] _, done in
-    for name in ["one", "other"] {
-      Task(executorPreference: mailbox) {
-        events.add(name)
-        await gathering.wait()
-        events.add("\(name) resumed")
-        mailbox.post(.note("letter of \(name)"))
-        if name == "other" { mailbox.post(.act { _ in done.signal() }) }
-      }
-    }
-  }
-  loop.end()
-  let turn = loop.events.all.drop { $0 != "one" }
-  #expect(
-    turn.prefix(8) == [
-      "one", "other", "gathered", "one resumed", "other resumed", "letter of one", "letter of other", "end",
-    ])
-}
-
 @Test func `an event carries the ticket of the present tenant, not of the one that was there before`() throws {
   let (loop, pair) = (try Loop(), Pair())
   loop.actUntilSignalled { probe, done in

@@ -68,39 +68,6 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(niceness() == ours)
 }
 
-@Test func `a worker without work rests once, and works on when work comes`() async throws {
-  let rested = Notes<UInt>()
-  let rest = Workers.Rest(after: .milliseconds(20)) { rested.add(currentThread()) }
-  let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0, rest: rest)
-  defer { workers.close() }
-  for round in 1...3 {
-    let thread = try await workers.run { currentThread() }
-    #expect(await eventually { rested.all.count >= round })
-    #expect(rested.all.last == thread, "what a thread keeps is its own to give back")
-  }
-  let count = rested.all.count
-  try await Task.sleep(for: .milliseconds(100))
-  #expect(rested.all.count == count, "and sleeps then for as long as it takes")
-}
-
-@Test func `a worker that ends rests once more, with what it kept`() async throws {
-  let rested = Notes<UInt>()
-  let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(currentThread()) }
-  let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0, rest: rest)
-  let thread = try await workers.run { currentThread() }
-  workers.close()
-  #expect(await eventually { rested.all == [thread] })
-}
-
-@Test func `a worker that has work does not rest`() async throws {
-  let rested = Notes<Bool>()
-  let rest = Workers.Rest(after: .seconds(3_600)) { rested.add(true) }
-  let workers = Workers(name: "w", count: 2, queueMax: 64, niceness: 0, rest: rest)
-  defer { workers.close() }
-  for number in 0..<50 { #expect(try await workers.run { number } == number) }
-  #expect(rested.all.isEmpty)
-}
-
 @Test func `workers that are closed finish what is queued, refuse the rest and end`() async throws {
   weak var weakly: Workers?
   do {

@@ -28,6 +28,7 @@ from latchkey.v1.second_factor_service_pb2_grpc import SecondFactorServiceStub
 from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
 from latchkey.v1.verification_service_pb2_grpc import VerificationServiceStub
 
+import failures
 from configuration import KEYS
 from processes import Server, Simulator
 
@@ -118,12 +119,13 @@ class Client:
         request = factors.StartEnrollmentRequest(id_token=id_token, kind=kind, **fields)
         return _call(self._factors.StartEnrollment, request)
 
-    def finish_enrollment(self, id_token: str, enrollment_id: str, code: str = "") -> factors.FinishEnrollmentResponse:
-        request = factors.FinishEnrollmentRequest(id_token=id_token, enrollment_id=enrollment_id, code=code)
+    def finish_enrollment(
+            self, id_token: str, enrollment_id: str, code: str = "", **fields: Any) -> factors.FinishEnrollmentResponse:
+        request = factors.FinishEnrollmentRequest(id_token=id_token, enrollment_id=enrollment_id, code=code, **fields)
         return _call(self._factors.FinishEnrollment, request)
 
-    def withdraw(self, id_token: str, factor_id: str) -> types.Session:
-        request = factors.WithdrawRequest(id_token=id_token, factor_id=factor_id)
+    def withdraw(self, id_token: str, factor_id: str, **fields: Any) -> types.Session:
+        request = factors.WithdrawRequest(id_token=id_token, factor_id=factor_id, **fields)
         return _call(self._factors.Withdraw, request).session
 
     def fetch(self, **subject: Any) -> auth.FetchProvidersResponse:
@@ -164,8 +166,8 @@ class Client:
     def delete(self, id_token: str, **fields: Any) -> None:
         _call(self._accounts.Delete, accounts.DeleteRequest(id_token=id_token, **fields))
 
-    def refresh(self, refresh_token: str) -> types.Session:
-        return _call(self._sessions.Refresh, sessions.RefreshRequest(refresh_token=refresh_token)).session
+    def refresh(self, refresh_token: str, **fields: Any) -> types.Session:
+        return _call(self._sessions.Refresh, sessions.RefreshRequest(refresh_token=refresh_token, **fields)).session
 
     def sign_out(self, **tokens: str) -> None:
         _call(self._sessions.SignOut, sessions.SignOutRequest(**tokens))
@@ -265,8 +267,8 @@ class Client:
     def check_code(self, code: str) -> verification.CheckCodeResponse:
         return _call(self._verification.CheckCode, verification.CheckCodeRequest(code=code))
 
-    def confirm_email(self, code: str, id_token: str = "") -> verification.ConfirmEmailResponse:
-        request = verification.ConfirmEmailRequest(code=code, id_token=id_token)
+    def confirm_email(self, code: str, id_token: str = "", **fields: Any) -> verification.ConfirmEmailResponse:
+        request = verification.ConfirmEmailRequest(code=code, id_token=id_token, **fields)
         return _call(self._verification.ConfirmEmail, request)
 
     def reset_password(self, code: str, new_password: str, **fields: Any) -> verification.ResetPasswordResponse:
@@ -275,7 +277,13 @@ class Client:
 
 
 def _call(method: Any, request: Any) -> Any:
-    return method(request, timeout=TIMEOUT_SECONDS)
+    """Every refusal in every scenario names only fields that the request has."""
+    try:
+        return method(request, timeout=TIMEOUT_SECONDS)
+    except grpc.RpcError as error:
+        for field in failures.named_fields(error):
+            assert failures.has_field(request.DESCRIPTOR, field), f"{request.DESCRIPTOR.name} has no {field}: {error}"
+        raise
 
 
 # What callers present.

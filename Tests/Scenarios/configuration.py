@@ -60,10 +60,10 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
 def callers() -> list[Settings]:
     """`shop` may not look up by address; `reader` may only verify tokens; `admin` may do everything."""
     return [
-        {"name": "web", "san": "spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True,
+        {"name": "web", "san": "uri:spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True,
          "merge": True, "redirect_uris": ["http://localhost:3000/callback"]},
         {"name": "shop", "api_key_sha256": digest("shop"), "audiences": ["shop"]},
-        {"name": "admin", "san": "spiffe://latchkey.dev/admin", "api_key_sha256": digest("admin"),
+        {"name": "admin", "san": "uri:spiffe://latchkey.dev/admin", "api_key_sha256": digest("admin"),
          "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True, "events": True},
         {"name": "reader", "api_key_sha256": digest("reader"),
          "methods": ["latchkey.v1.SessionService/VerifyIdToken"]},

@@ -17,7 +17,7 @@ import verification  # noqa: E402
 from clients import Client  # noqa: E402
 from common_fixtures import folder, simulator  # noqa: E402, F401
 from configuration import Settings  # noqa: E402
-from matrix import MATRIX  # noqa: E402
+from matrix import MATRIX, REPORT  # noqa: E402
 from processes import Server, Simulator  # noqa: E402
 
 
@@ -25,13 +25,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: bool(item.get_closest_marker("ends")) - bool(item.get_closest_marker("begins")))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Provider by use, where this run looked at it."""
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if is_controller(session.config):
+        REPORT.unlink(missing_ok=True)
+
+
+def pytest_sessionfinish() -> None:
     if MATRIX.cells:
         MATRIX.write()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Provider by use, where a worker of this run looked at it."""
+    if is_controller(config) and REPORT.exists():
         terminalreporter.section("providers")
-        for line in MATRIX.lines():
-            terminalreporter.write_line(line)
+        terminalreporter.write(REPORT.read_text())
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """Not a worker of pytest-xdist."""
+    return not hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 from google.rpc import error_details_pb2
@@ -42,6 +43,28 @@ def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = Non
             assert (refusal.fields or [refusal.metadata.get("field")]) == [field], refusal.everything
         return
     raise AssertionError(f"expected {code.name} {' or '.join(reasons)}, but the call succeeded")
+
+
+def named_fields(error: grpc.RpcError) -> set[str]:
+    """The request's fields at fault, by ErrorInfo and by BadRequest; empty where the server did not refuse."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    fields: set[str] = set()
+    for detail in status.details if status is not None else []:
+        info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+        if detail.Unpack(info):
+            fields |= {info.metadata["field"]} if "field" in info.metadata else set()
+        elif detail.Unpack(bad):
+            fields |= {violation.field for violation in bad.field_violations}
+    return fields
+
+
+def has_field(message: Any, path: str) -> bool:
+    """Whether the path is one of fields of the message, or of a group of which one has to be set."""
+    name, _, rest = path.partition(".")
+    field = message.fields_by_name.get(name)
+    if not rest:
+        return field is not None or name in message.oneofs_by_name
+    return field is not None and field.message_type is not None and has_field(field.message_type, rest)
 
 
 def read(error: grpc.RpcError) -> Refusal:

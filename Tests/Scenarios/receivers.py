@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import http.server
 import json
+import socketserver
 import ssl
 import threading
 import time
@@ -93,6 +94,86 @@ class Relay:
         have_come = comes_true(lambda: len(self.mails) >= count, seconds)
         assert have_come, f"{len(self.mails)} mails came, {self.attempts} attempts"
         return self.mails[count - 1]
+
+
+STAGES = ("banner", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "end of DATA", "QUIT")
+
+
+@dataclass
+class SlowRelay:
+    """An SMTP server with STARTTLS and a login that waits before its answer at one stage of each mail."""
+
+    folder: Path
+    stage: str
+    seconds: float
+    extensions: tuple[str, ...] = ()
+    port: int = field(default_factory=free_port)
+    # The commands of each mail that was answered whole.
+    mails: list[list[bytes]] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
+
+    def start(self) -> SlowRelay:
+        relay = self
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                try:
+                    relay.serve(self.request)
+                except (OSError, ValueError):
+                    pass
+
+        class Listener(socketserver.ThreadingTCPServer):
+            allow_reuse_address, daemon_threads, request_queue_size = True, True, 64
+
+        self.server = Listener(("127.0.0.1", self.port), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def serve(self, connection: Any) -> None:
+        def say(stage: str, *lines: str) -> None:
+            if stage == self.stage:
+                time.sleep(self.seconds)
+            connection.sendall("".join(line + "\r\n" for line in lines).encode())
+
+        say("banner", "220 ready")
+        reader, commands, is_secret = connection.makefile("rb"), list[bytes](), False
+        while line := reader.readline():
+            verb = line.split()[0].upper().decode()
+            commands.append(line.strip())
+            if verb == "EHLO":
+                more = [f"250-{each}" for each in self.extensions]
+                say("EHLO", "250-relay", *more, "250 AUTH PLAIN" if is_secret else "250 STARTTLS")
+            elif verb == "STARTTLS":
+                say("STARTTLS", "220 go on")
+                connection = tls(self.folder).wrap_socket(connection, server_side=True)
+                reader, is_secret = connection.makefile("rb"), True
+            elif verb == "AUTH":
+                if len(line.split()) < 3:
+                    say("", "334 ")
+                    reader.readline()
+                say("AUTH", "235 welcome")
+            elif verb == "RCPT" and self.stage == "QUIT":
+                # libcurl leaves after a refusal only.
+                say("RCPT", "550 no such mailbox")
+                self.mails.append(commands)
+            elif verb == "DATA":
+                say("DATA", "354 go on")
+                content = b""
+                while (part := reader.readline()) != b".\r\n":
+                    content += part
+                say("end of DATA", "250 taken")
+                self.mails.append(commands)
+                self.contents.append(content)
+                commands = []
+            elif verb == "QUIT":
+                say("QUIT", "221 bye")
+                return
+            else:
+                say(verb, "250 OK")
 
 
 @dataclass

@@ -50,6 +50,9 @@ def test_a_backend_signs_its_own_accounts_in_and_says_something_of_the_session(b
     ("somebody", {}), ("xbilling-7", {}), ("billing-7", {"aud": "https://other.example"}),
     ("billing-7", {"iss": "https://other.example"}), ("billing-7", {"iss": AUDIENCE}),
     ("billing-7", {"claims": {"sub": "somebody"}}),
+    ("billing-7", {"claims": {"SUB": "somebody"}}),
+    ("billing-7", {"claims": {"latch\u212aey": {}}}),
+    ("billing-7", {"claims": {"a\0": 1}}),
 ])
 def test_it_speaks_for_its_own_accounts_only_and_under_its_own_name(
         billed: Client, key: ECKey, uid: str, claims: dict[str, object]) -> None:

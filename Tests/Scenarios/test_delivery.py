@@ -22,7 +22,8 @@ from latchkey.v1 import types_pb2 as types
 from metrics import ON_A_FREE_PORT, eventually
 from ports import free_port
 from processes import LATCHKEYD, Server, Simulator, write
-from receivers import PASSWORD, USER, Relay, Webhook, document
+from receivers import PASSWORD, STAGES, USER, Relay, SlowRelay, Webhook, document
+from waiting import comes_true
 
 WAITING, BURIED, SENT = "latchkey_deliveries_waiting", "latchkey_deliveries_buried", "latchkey_deliveries_total"
 SECRETS = ("s" * 40, "t" * 40)
@@ -30,7 +31,7 @@ SECRETS = ("s" * 40, "t" * 40)
 QUICKLY = {"attempt_seconds": 2, "retry_seconds": 3, "retry_max_seconds": 3}
 
 
-def by_relay(relay: Relay, **more: Settings | str) -> Settings:
+def by_relay(relay: Relay | SlowRelay, **more: Settings | str) -> Settings:
     (relay.folder / "relay.password").write_text(PASSWORD + "\n")
     return {"mail": "smtp", "text_messages": "off", "ca_file": "authority.pem", "allow_private_addresses": True,
             **QUICKLY, **more,
@@ -273,6 +274,54 @@ def test_a_relay_that_falls_silent_keeps_no_text_message_waiting(
     server.kill()
     relay.stop()
     hook.stop()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_relay_that_is_slow_at_any_stage_delays_neither_other_mails_nor_text_messages(
+        stage: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    relay, hook = SlowRelay(folder, stage, seconds=2).start(), Webhook(folder).start()
+    slowly = {"attempt_seconds": 15, "retry_seconds": 20, "retry_max_seconds": 20}
+    server = serve(
+        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"], **slowly),
+        policy=verification.POLICY, metrics=ON_A_FREE_PORT)
+    client = connect(server)
+    begun = time.monotonic()
+    # One by one they take 32 seconds, eight at a time 4.
+    for _ in range(16):
+        client.send_email_link(fresh_email())
+    asked = time.monotonic()
+    client.send_phone_code(verification.fresh_number())
+    hook.wait(seconds=5)
+    assert time.monotonic() - asked < 1.5
+    assert comes_true(lambda: len(relay.mails) >= 16, 20), f"{len(relay.mails)} mails came"
+    assert time.monotonic() - begun < 14
+    relay.stop()
+    hook.stop()
+
+
+def test_a_flood_of_notices_is_merged_and_delays_no_link(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    relay = SlowRelay(folder, "end of DATA", seconds=1).start()
+    server = serve(delivery=by_relay(relay), policy=verification.POLICY, metrics=ON_A_FREE_PORT)
+    client = connect(server)
+    # Many accounts, so that the notices are not equal, and many equal ones of one account.
+    for _ in range(20):
+        told_of_a_link(client, simulator)
+    email = fresh_email()
+    begun = session(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    for _ in range(30):
+        linked = session(client.link(begun.id_token, assertion(simulator, "oidc.corp")))
+        begun = client.unlink(linked.id_token, "oidc.corp")
+    asked, waiting = time.monotonic(), fresh_email()
+    client.send_email_link(waiting)
+    assert comes_true(lambda: any(waiting.encode() in each for each in relay.contents), 5)
+    assert time.monotonic() - asked < 4
+    seen = eventually(server, lambda seen: seen(WAITING) == 0, 30)
+    to_one = sum(email.encode() in each for each in relay.contents)
+    assert 2 <= to_one <= 40
+    assert seen("latchkey_notices_merged_total") + seen(
+        "latchkey_refusals_total", limit="notices_per_account") == 60 - to_one
+    relay.stop()
 
 
 @pytest.mark.parametrize("fault", ["no STARTTLS", "another authority", "wrong password", "another host"])

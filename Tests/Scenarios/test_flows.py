@@ -151,7 +151,7 @@ def test_a_redirect_whose_conflict_was_not_heard_of_is_answered_again_under_its_
 def test_what_cannot_be_a_flow_is_refused_by_its_field(web: Client) -> None:
     with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
         web.start_flow("nobody.example", BACK)
-    for field, wrong in [("purpose", {"purpose": 9}), ("id_token", {"purpose": flows.FLOW_PURPOSE_LINK}),
+    for field, wrong in [("purpose", {"purpose": 9}), ("id_token", {"purpose": types.PROOF_PURPOSE_LINK}),
                          ("scopes", {"scopes": ["a b"]}), ("id_token", {"id_token": "not for a sign-in"})]:
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field=field):
             web.start_flow("github.com", BACK, **wrong)
@@ -300,7 +300,7 @@ def test_check_74_a_dump_of_the_database_shows_nothing_of_a_flow(open_server: Se
 
 def test_a_purpose_is_kept_to_its_end(simulator: Simulator, web: Client, ada: Person) -> None:
     account = web.create(fresh_email())
-    started = web.start_flow("github.com", BACK, purpose=flows.FLOW_PURPOSE_LINK, id_token=account.id_token)
+    started = web.start_flow("github.com", BACK, purpose=types.PROOF_PURPOSE_LINK, id_token=account.id_token)
     callback = simulator.walk(started.authorization_url, ada)
     with expect_failure(*MISMATCH):
         web.sign_in(response(started, callback))
@@ -319,8 +319,8 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
         simulator.behave("oidc.corp", behaviour, document="token")
         try:
             started = web.start_flow(
-                "oidc.corp", BACK, purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=made.id_token)
-            assert asked(started)["prompt"] == "login" and asked(started)["max_age"] == "0"
+                "oidc.corp", BACK, purpose=types.PROOF_PURPOSE_REAUTHENTICATE, id_token=made.id_token)
+            assert asked(started)["prompt"] == "login" and asked(started)["max_age"] == "1"
             proof = response(started, simulator.walk(started.authorization_url, ada))
             if is_fresh:
                 again = web.reauthenticate(made.id_token, proof)
@@ -346,7 +346,7 @@ def test_somebody_else_who_logs_in_at_the_provider_reauthenticates_nobody_and_is
 
     def proof_of(person: Person) -> types.Credential:
         started = web.start_flow(
-            provider_id, BACK, purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=made.id_token)
+            provider_id, BACK, purpose=types.PROOF_PURPOSE_REAUTHENTICATE, id_token=made.id_token)
         return response(started, simulator.walk(started.authorization_url, person))
 
     stray = proof_of(eve)
@@ -376,11 +376,11 @@ def test_one_set_of_parameters_serves_the_sign_in_and_the_reauthentication(
     assert usual.items() <= asked(web.start_flow(provider_id, BACK, custom_parameters=usual, login_hint=hint)).items()
     account = web.create(fresh_email())
     again = web.start_flow(provider_id, BACK, custom_parameters=usual, login_hint=hint,
-                           purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
+                           purpose=types.PROOF_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
     assert fresh.items() <= asked(again).items()
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="custom_parameters"):
         web.start_flow(provider_id, BACK, custom_parameters={"prompt": "none"},
-                       purpose=flows.FLOW_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
+                       purpose=types.PROOF_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
 
 
 def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade(
@@ -392,7 +392,7 @@ def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN") as refusal:
         web.delete(made.id_token)
     assert refusal.metadata["confirmed"] == "required"
-    begun = web.start_flow("oidc.corp", BACK, purpose=flows.FLOW_PURPOSE_LINK, id_token=made.id_token)
+    begun = web.start_flow("oidc.corp", BACK, purpose=types.PROOF_PURPOSE_LINK, id_token=made.id_token)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
         web.link(made.id_token, response(begun, simulator.walk(begun.authorization_url, ada)))
 

@@ -13,6 +13,7 @@ from grpc import StatusCode
 from processes import Server, Simulator
 
 REUSED = (StatusCode.INVALID_ARGUMENT, "IDEMPOTENCY_KEY_REUSED")
+DEVICE = {"device_id": "the telephone"}
 
 
 def fresh_key() -> str:
@@ -21,11 +22,35 @@ def fresh_key() -> str:
 
 def test_check_34_a_repeated_sign_in_answers_the_same_new_account_with_fresh_tokens(web: Client) -> None:
     key = fresh_key()
-    one, two = (session(web.sign_in(anonymous(), idempotency_key=key)) for _ in range(2))
+    one, two = (session(web.sign_in(anonymous(), idempotency_key=key, client=DEVICE)) for _ in range(2))
     assert two.account.account_id == one.account.account_id and two.session_id == one.session_id
     assert two.refresh_token != one.refresh_token, "no token was stored to be given out again"
     assert web.verify(two.id_token).active
     assert web.refresh(two.refresh_token).session_id == one.session_id
+
+
+@pytest.mark.parametrize("names", [
+    ({"client": {"device_id": "one"}}, {"client": {"device_id": "two"}}),
+    ({"binding": "browser session one"}, {"binding": "browser session two"}),
+    ({"binding": "browser session one"}, {"client": {"device_id": "browser session one"}}),
+    ({"client": {"device_id": "one"}, "binding": "browser session one"},
+     {"client": {"device_id": "two"}, "binding": "browser session one"}),
+])
+def test_guests_of_one_caller_under_one_key_are_guests_of_their_own(
+        web: Client, names: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    key = fresh_key()
+    first = [session(web.sign_in(anonymous(), idempotency_key=key, **name)) for name in names]
+    again = [session(web.sign_in(anonymous(), idempotency_key=key, **name)) for name in names]
+    assert first[0].account.account_id != first[1].account.account_id
+    assert [each.session_id for each in again] == [each.session_id for each in first]
+
+
+@pytest.mark.parametrize("client", [{}, {"ip_address": "192.0.2.7", "user_agent": "App/1"}])
+def test_a_guest_with_a_key_and_no_name_of_a_browser_or_device_is_refused(
+        web: Client, client: dict[str, str]) -> None:
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="idempotency_key"):
+        web.sign_in(anonymous(), idempotency_key=fresh_key(), client=client)
+    assert session(web.sign_in(anonymous(), client=client)).account.anonymous
 
 
 def test_check_34_a_repeat_may_come_from_another_place_but_not_with_another_password(
@@ -119,8 +144,8 @@ def test_a_key_reused_for_another_unlink_is_refused(web: Client, simulator: Simu
 
 def test_a_key_belongs_to_its_caller_and_its_method(web: Client, admin: Client) -> None:
     key, email = fresh_key(), fresh_email()
-    one = session(web.sign_in(anonymous(), idempotency_key=key))
-    two = session(admin.sign_in(anonymous(), idempotency_key=key))
+    one = session(web.sign_in(anonymous(), idempotency_key=key, client=DEVICE))
+    two = session(admin.sign_in(anonymous(), idempotency_key=key, client=DEVICE))
     assert one.account.account_id != two.account.account_id
     assert web.create(email, idempotency_key=key).account.email == email
 
@@ -135,10 +160,10 @@ def test_a_refused_call_is_not_remembered(web: Client, simulator: Simulator) -> 
 
 def test_a_repeat_of_a_session_that_has_ended_is_refused(web: Client) -> None:
     key = fresh_key()
-    made = session(web.sign_in(anonymous(), idempotency_key=key))
+    made = session(web.sign_in(anonymous(), idempotency_key=key, client=DEVICE))
     web.sign_out(id_token=made.id_token)
     with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
-        web.sign_in(anonymous(), idempotency_key=key)
+        web.sign_in(anonymous(), idempotency_key=key, client=DEVICE)
 
 
 def test_a_record_survives_a_crash_and_holds_no_token(

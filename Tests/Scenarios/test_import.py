@@ -366,6 +366,84 @@ def test_an_administrators_commands_say_what_they_did(store: Server, keeper: Cli
     assert refused["error"]["reason"] == "ACCOUNT_NOT_FOUND"
 
 
+ODD_ROWS: list[tuple[dict[str, Any], str]] = [
+    ({"disabled": "true"}, "disabled"), ({"emailVerified": 1}, "emailVerified"), ({"mfa_info": []}, "mfa_info"),
+    ({"customAttributes": ["editor"]}, "customAttributes"), ({"Disabled": True}, "Disabled"),
+    ({"providerUserInfo": [{"providerId": "google.com"}]}, "providerUserInfo.rawId"),
+    ({"phoneNumber": 1}, "phoneNumber"),
+    ({"multiFactor": {"enrolledFactors": [{"factorId": "totp"}]}}, "multiFactor.enrolledFactors")]
+
+
+def test_a_row_that_would_lose_something_is_rejected_by_name_and_extras_are_named_once(
+        store: Server, keeper: Client, tmp_path: Path) -> None:
+    tag = fresh_email().split("@")[0]
+    good = [{"localId": f"{tag}-a{number}", "validSince": "1", "favouriteColour": "red", "createdAt": "soon",
+             "providerUserInfo": [{"providerId": "google.com", "rawId": f"{tag}{number}", "photoUrl": "data:x",
+                                   "displayName": "x" * 3_000, "email": "none"}]} for number in range(2)]
+    odd = [{"localId": f"{tag}-b{number}", **fields} for number, (fields, _) in enumerate(ODD_ROWS)]
+    path = firebase.write(tmp_path / "users.json", good + odd)
+    told = latchkey(store, "import", path, code=1)
+    assert told["imported"] == 2
+    assert [(error["account_id"], error["field"]) for error in told["errors"]] == [
+        (row["localId"], field) for row, (_, field) in zip(odd, ODD_ROWS, strict=True)]
+    assert {each["name"]: each["rows"] for each in told["left_out"]} == {
+        "createdAt": 2, "favouriteColour": 2, "validSince": 2, "providers.email": 2, "providers.photo_url": 2}
+    assert keeper.lookup(account_id=f"{tag}-a1").providers[0].display_name == "x" * 1_024
+
+
+def test_a_record_of_the_admin_sdk_and_a_row_of_csv_are_imported_whole(
+        store: Server, keeper: Client, tmp_path: Path) -> None:
+    tag = fresh_email().split("@")[0]
+    record = {"uid": f"{tag}-sdk", "email": f"{tag}.sdk@example.com", "emailVerified": True, "disabled": True,
+              "customClaims": {"role": "editor"}, "metadata": {"creationTime": "Thu, 02 Jan 2020 03:04:05 GMT"},
+              "providerData": [{"providerId": "google.com", "uid": f"{tag}-1"}], "multiFactor": {"enrolledFactors": []}}
+    path = firebase.write(tmp_path / "sdk.json", [record])
+    assert latchkey(store, "import", path)["imported"] == 1
+    cells = [f"{tag}-csv", f"{tag}.csv@example.com", "true", "", "", '"Lovelace, ""Ada"""', "", f"{tag}-2",
+             *[""] * 15, "1577934245000", "", "", "true", '"{""role"":""editor""}"']
+    (tmp_path / "users.csv").write_text(",".join(cells) + "\n")
+    assert latchkey(store, "import", tmp_path / "users.csv")["imported"] == 1
+    for name, number in (("sdk", 1), ("csv", 2)):
+        account = keeper.lookup(identity={"provider_id": "google.com", "subject": f"{tag}-{number}"})
+        assert (account.account_id, account.email) == (f"{tag}-{name}", f"{tag}.{name}@example.com")
+        assert account.disabled and account.email_verified
+        assert json.loads(account.custom_claims_json) == {"role": "editor"}
+        assert account.created_at.ToMilliseconds() == 1_577_934_245_000
+    assert account.display_name == 'Lovelace, "Ada"'
+
+
+def test_an_account_of_our_export_is_imported_again_with_every_field_at_its_maximum(
+        serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
+    wide = "\u00e9" * 512
+    row = admin_pb2.ImportedAccount(
+        account_id="i" * 128, email="a" * 64 + "@" + "b" * 63 + "." + "c" * 63 + "." + "d" * 57 + ".com",
+        email_verified=True, display_name=wide, photo_url="https://example.com/".ljust(2_048, "p"),
+        phone_number="+123456789012345", disabled=True, custom_claims_json=json.dumps({"a": "x" * 991}),
+        password_hash=b"$argon2id$v=19$m=64,t=1,p=1$" + b"c29tZXNhbHQ" + b"$" + b"A" * 43)
+    row.created_at.FromMilliseconds(1)
+    for number in range(2):
+        row.providers.add(provider_id=f"oidc.{number}" + "x" * 66, subject=str(number) + "s" * 254, email=row.email,
+                          display_name=wide, photo_url="https://example.com/".ljust(2_048, "q"))
+    for number in range(5):
+        factor = row.phone_factors.add(factor_id=str(number) + "f" * 127, display_name="n" * 256,
+                                       phone_number=f"+12345678901230{number}")
+        factor.enrolled_at.FromMilliseconds(2)
+    first, second = serve(), serve()
+    keepers = [connect(first, key="admin"), connect(second, key="admin")]
+    options = admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="ARGON2"))
+    [answer] = keepers[0].import_accounts([[row]], options)
+    assert answer.imported == 1, answer
+    exported = subprocess.run(
+        [LATCHKEYD.parent / "latchkey", "export", "--secrets"], capture_output=True, check=True, timeout=60,
+        env={"PATH": os.environ["PATH"], "HOME": str(first.folder), "LATCHKEY_SERVER": first.address,
+             "LATCHKEY_CA": str(first.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["admin"]})
+    (tmp_path / "accounts.jsonl").write_bytes(exported.stdout)
+    told = latchkey(second, "import", tmp_path / "accounts.jsonl", "--hash-algo", "ARGON2")
+    assert (told["imported"], told["left_out"]) == (1, [])
+    one, other = ([each for each in keeper.export_accounts(include_secrets=True)] for keeper in keepers)
+    assert one == other and one[0].account.display_name == wide
+
+
 def test_a_file_that_is_none_is_refused(store: Server, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("[]")
     refused = latchkey(store, "import", tmp_path / "none.json", code=2)

@@ -95,6 +95,15 @@ def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
     assert again["account"]["account_id"] == made["account"]["account_id"] and not again["is_new_account"]
 
 
+def test_text_of_others_moves_no_terminal(person: Person, admin: Client) -> None:
+    """Stored by an earlier version, or in claims, whose values may hold anything."""
+    made = person.sign_up(fresh_email())["account"]["account_id"]
+    admin.set_claims(made, json.dumps({"a": "\x9b31m\u202e\x7f\u2028"}, ensure_ascii=False))
+    for words in (["lookup", "--id", made], ["lookup", "--id", made, "--json"]):
+        shown = person.run(*words, LATCHKEY_API_KEY=KEYS["admin"]).stdout
+        assert made in shown and not set(shown) & set("\x9b\u202e\x7f\u2028")
+
+
 def test_the_sessions_of_an_account_are_listed_and_ended_together(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)

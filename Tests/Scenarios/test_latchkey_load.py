@@ -84,7 +84,7 @@ LEFT_OUT = {"ServerReflection/ServerReflectionInfo", "AdminService/Backup"}
 def roomy(folder: Path, simulator: Simulator) -> Iterator[Server]:
     """A server that sends whatever it is asked to, to whom it sent before too."""
     running = Server.start(folder, simulator, policy=POLICY, throttles={
-        "sends_per_recipient_max": 0, "changes_per_account_max": 0})
+        "sends_per_recipient_max": 0, "resets_per_recipient_max": 0, "changes_per_account_max": 0})
     yield running
     running.stop()
 

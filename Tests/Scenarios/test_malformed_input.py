@@ -97,7 +97,9 @@ MALFORMED_BESIDE: list[tuple[dict[str, object], str]] = [
     ({"pending_token": "p" * 5_000}, "pending_token"),
     ({"client": {"user_agent": "a\0"}}, "client.user_agent"),
     ({"client": {"ip_address": "i" * 5_000}}, "client.ip_address"),
-    ({"client": {"device_id": "d" * 5_000}}, "client.device_id"),
+    ({"client": {"ip_address": "198.51.100.1, 203.0.113.77"}}, "client.ip_address"),
+    ({"client": {"ip_address": "unknown"}}, "client.ip_address"),
+    ({"client": {"ip_address": " "}}, "client.ip_address"),
 ]
 
 
@@ -110,6 +112,26 @@ def test_a_malformed_field_beside_the_credential_names_itself(
 
 def test_an_overlong_user_agent_of_a_browser_is_no_reason_to_turn_a_person_away(web: Client) -> None:
     assert session(web.sign_in(anonymous(), client={"user_agent": "Mozilla/5.0 " + "x" * 500}))
+    made = session(web.sign_in(anonymous(), client={"user_agent": "\u00e9" * 5_000, "device_id": "d" * 5_000}))
+    [listed] = web.list_sessions(made.id_token)
+    assert listed.client.user_agent == "\u00e9" * 256 and 0 < len(listed.client.device_id) <= 128
+
+
+@pytest.mark.parametrize("address, kept", [
+    ("203.0.113.77:51514", "203.0.113.77"), ("[2001:DB8::7]:443", "2001:db8::7"), ("\t203.0.113.77 ", "203.0.113.77"),
+    ("::ffff:203.0.113.77", "203.0.113.77"), ("fe80::1%eth0", "fe80::1")])
+def test_an_ip_address_is_kept_in_its_one_spelling(web: Client, address: str, kept: str) -> None:
+    made = session(web.sign_in(anonymous(), client={"ip_address": address}))
+    assert [each.client.ip_address for each in web.list_sessions(made.id_token)] == [kept]
+
+
+def test_a_name_is_kept_without_its_control_characters(web: Client) -> None:
+    name = "Ada\tLovelace\r\n\u202e\x1b\U0001f469\u200d\U0001f680"
+    made = web.create(fresh_email(), display_name=name, photo_url="https://example.com/\na\x7f")
+    assert made.account.display_name == "Ada Lovelace \U0001f469\u200d\U0001f680"
+    assert made.account.photo_url == "https://example.com/a"
+    changed = web.update(made.id_token, "display_name", account=types.Account(display_name="Eve\u2028\x9b"))
+    assert changed.account.display_name == "Eve"
 
 
 def test_a_field_that_names_nothing_is_named(web: Client, admin: Client) -> None:

@@ -31,7 +31,7 @@ from waiting import until
 README = Path(__file__).resolve().parent.parent.parent / "README.md"
 AUTH, ACCOUNTS, SESSIONS = (f"latchkey.v1.{name}Service/" for name in ("Auth", "Account", "Session"))
 HEALTH_WATCH = "grpc.health.v1.Health/Watch"
-CONNECTIONS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 8, 4_096, 5
+CONNECTIONS_MAX, PER_ADDRESS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 32, 8, 4_096, 5
 
 
 @pytest.fixture
@@ -224,12 +224,12 @@ def test_a_provider_that_cannot_be_asked_is_counted(
     server = metered()
     simulator.behave("oidc.broken", "redirect")
     try:
-        with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
+        with expect_failure(StatusCode.FAILED_PRECONDITION, "PROVIDER_MISCONFIGURED"):
             connect(server).sign_in(assertion(simulator, "oidc.broken"))
     finally:
         simulator.behave("oidc.broken", "well")
     seen = Scrape.of(server)
-    assert seen("latchkey_failures_total", reason="PROVIDER_UNAVAILABLE") == 1
+    assert seen("latchkey_failures_total", reason="PROVIDER_MISCONFIGURED") == 1
     redirected = seen("latchkey_fetches_total", provider="oidc.broken", result="redirected")
     assert redirected == seen.sum("latchkey_fetches_total") > 0
 
@@ -253,7 +253,7 @@ def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
         assert secret not in text
     labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
     assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue",
-                      "version", "postgres" if databases.ON_POSTGRES else "sqlite", "kind", "road"}
+                      "version", "purpose", "postgres" if databases.ON_POSTGRES else "sqlite", "kind", "road"}
 
 
 # The text and its description.
@@ -389,12 +389,16 @@ def test_a_request_byte_by_byte_is_served(endpoint: Server) -> None:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_as_many_connections_as_the_limit_are_held_for_their_time_and_one_more_is_closed_at_once(
+def hold(server: Server, source: str) -> socket.socket:
+    return socket.create_connection(address(server), 10, source_address=(source, 0))
+
+
+def test_one_address_holds_so_many_connections_for_their_time_and_others_are_served(
         metered: Callable[..., Server]) -> None:
     server = metered()
     began = time.monotonic()
-    held = [socket.create_connection(address(server), 10) for _ in range(CONNECTIONS_MAX)]
-    with socket.create_connection(address(server), 10) as past:
+    held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
+    with hold(server, "127.0.0.2") as past:
         assert past.recv(1) == b"" and time.monotonic() - began < 2
     # One of those before still gets its answer.
     held[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -404,19 +408,38 @@ def test_as_many_connections_as_the_limit_are_held_for_their_time_and_one_more_i
     assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
     for one in held:
         one.close()
-    assert refusals(server) == {"metrics_connections": 1, "metrics_time": CONNECTIONS_MAX - 1}
+    assert refusals(server) == {"metrics_connections": 1, "metrics_time": PER_ADDRESS_MAX - 1}
+
+
+def test_a_probe_finds_room_whoever_holds_all_connections(metered: Callable[..., Server]) -> None:
+    server = metered()
+    held = [hold(server, f"127.0.0.{2 + number // PER_ADDRESS_MAX}") for number in range(CONNECTIONS_MAX)]
+    # A probe of another address, then as many local ones as one address may have.
+    for source in ["127.0.0.99", *["127.0.0.1"] * PER_ADDRESS_MAX]:
+        held.append(hold(server, source))
+    assert raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    for one in held:
+        one.close()
+
+
+def is_refused(server: Server, source: str) -> bool:
+    """Whether a connection of that address is closed without an answer."""
+    with hold(server, source) as one:
+        try:
+            one.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            return one.recv(1) == b""
+        except ConnectionError:
+            return True
 
 
 def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Server]) -> None:
     server = metered()
     began = time.monotonic()
-    held = [socket.create_connection(address(server), 10) for _ in range(CONNECTIONS_MAX)]
+    held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
     for one in held:
         one.sendall(b"HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
         assert one.recv(15) == b"HTTP/1.1 200 OK"
-    with socket.create_connection(address(server), 10) as past:
-        assert past.recv(1) == b"", "all places are taken still"
-    while raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") == b"":
+    while is_refused(server, "127.0.0.2"):
         assert time.monotonic() - began < REQUEST_SECONDS + 3
         time.sleep(0.1)
     assert time.monotonic() - began > REQUEST_SECONDS - 0.5
@@ -431,7 +454,7 @@ def test_many_who_scrape_at_once_do_not_keep_a_caller_waiting(
     server = metered(passwords=CHEAP_PASSWORDS)
     web, email = connect(server), fresh_email()
     web.create(email)
-    with concurrent.futures.ThreadPoolExecutor(CONNECTIONS_MAX - 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(PER_ADDRESS_MAX - 1) as pool:
         scrapes = [pool.submit(Scrape.of, server) for _ in range(60)]
         calls = 0
         while not all(scrape.done() for scrape in scrapes):

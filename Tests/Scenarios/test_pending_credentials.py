@@ -6,11 +6,16 @@ import base64
 import time
 from collections.abc import Callable
 
-from clients import Client, assertion, conflict, fresh_email, held, password, provider_ids, session
+import latchkey_settings
+from authenticators import enrol_totp
+from clients import (
+    PAGE, Client, assertion, conflict, factor_required, fresh_email, held, password, provider_ids, session)
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
+from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
+from verification import POLICY
 
 MISMATCH = (StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH")
 
@@ -179,3 +184,30 @@ def test_a_binding_can_be_made_obligatory(serve: Callable[..., Server], connect:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="binding"):
         client.sign_in(assertion(simulator, "oidc.corp"))
     session(client.sign_in(assertion(simulator, "oidc.corp"), binding="browser-session-0001"))
+
+
+def test_a_network_that_fills_the_places_for_flows_makes_room_for_others_and_takes_no_other_purposes_places(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    server = serve(
+        metrics=ON_A_FREE_PORT, policy={**POLICY, "pending_per_caller_max": 20},
+        providers=latchkey_settings.providers(simulator.base),
+        throttles={"flow_starts_per_network_max": 0, "flow_starts_per_caller_max": 0})
+    client = connect(server)
+    hostile, own = ({"ip_address": address} for address in ("2001:db8:bad::1", "198.51.100.7"))
+    for _ in range(20):
+        client.start_flow("google.com", PAGE, client=hostile)
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED"):
+        client.start_flow("google.com", PAGE, client={"ip_address": "2001:db8:bad:ffff::1"})
+    for _ in range(5):
+        client.start_flow("google.com", PAGE, client=own)
+    assert Scrape.of(server)("latchkey_pending_rows_removed_total", purpose="flow") == 5
+    email = fresh_email("gmail.com")
+    google = assertion(simulator, "google.com", email=email, email_verified=True)
+    _, finished = enrol_totp(client, session(client.sign_in(google, client=own)))
+    required = factor_required(client.sign_in(google, client=own))
+    recovery = next(each for each in required.hints if each.kind == "recovery_code")
+    session(client.finish_factor(required.pending_token, recovery.factor_id, finished.recovery_codes[0]))
+    other = fresh_email()
+    client.create(other, client=own)
+    exists = conflict(client.sign_in(assertion(simulator, "oidc.corp", email=other), client=own))
+    session(client.sign_in(password(other), pending_token=exists.pending_token, client=own))

@@ -10,7 +10,6 @@ from clients import Client, assertion, conflict, fresh_email, password, provider
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
-from latchkey.v1 import verification_service_pb2 as verification
 from processes import Server, Simulator
 from verification import by_mail, by_phone, change_code, fresh_number, reset_code, verification_code
 
@@ -127,7 +126,7 @@ Trojan = Callable[[], types.Credential]
 def plant_phone(stage: Stage, planted: types.Session) -> Trojan:
     """A number of the attacker's, linked; answers with what makes a credential of it."""
     number = fresh_number()
-    code = by_phone(stage.server, stage.attacker, number, purpose=verification.PHONE_CODE_PURPOSE_LINK,
+    code = by_phone(stage.server, stage.attacker, number, purpose=types.PROOF_PURPOSE_LINK,
                     id_token=planted.id_token)
     session(stage.attacker.link(planted.id_token, code))
     return lambda: by_phone(stage.server, stage.attacker, number)

@@ -21,7 +21,6 @@ from failures import expect_failure
 from grpc import StatusCode
 from kits import Bring, with_access_token, with_id_token, with_nonce, with_token_and_secret
 from latchkey.v1 import admin_service_pb2 as admin
-from latchkey.v1 import provider_flow_service_pb2 as flows
 from latchkey.v1 import types_pb2 as types
 from matrix import MATRIX
 from processes import Server, Simulator
@@ -100,7 +99,7 @@ class Road:
     administrator: Client
     simulator: Simulator
 
-    def bring(self, person: Person, purpose: int = flows.FLOW_PURPOSE_SIGN_IN, id_token: str = "") -> types.Credential:
+    def bring(self, person: Person, purpose: int = types.PROOF_PURPOSE_SIGN_IN, id_token: str = "") -> types.Credential:
         if self.row.kit is not None:
             return self.row.kit(self.simulator, self.row.provider_id, person)
         started = self.client.start_flow(
@@ -158,11 +157,11 @@ def test_an_account_with_a_password_links_reauthenticates_and_unlinks(road: Road
     client, provider_id = road.client, road.row.provider_id
     made = client.create(fresh_email())
     with MATRIX.cell(road.row.title, "link"):
-        linked = session(client.link(made.id_token, road.bring(somebody, flows.FLOW_PURPOSE_LINK, made.id_token)))
+        linked = session(client.link(made.id_token, road.bring(somebody, types.PROOF_PURPOSE_LINK, made.id_token)))
         assert linked.account.account_id == made.account.account_id
         assert provider_id in provider_ids(linked.account)
     with MATRIX.cell(road.row.title, "reauthenticate"):
-        proof = road.bring(somebody, flows.FLOW_PURPOSE_REAUTHENTICATE, linked.id_token)
+        proof = road.bring(somebody, types.PROOF_PURPOSE_REAUTHENTICATE, linked.id_token)
         proved = client.reauthenticate(linked.id_token, proof)
         assert proved.account.account_id == made.account.account_id
     with MATRIX.cell(road.row.title, "unlink"):
@@ -190,7 +189,7 @@ def test_a_token_whose_audience_nobody_can_prove_is_refused_and_says_what_to_do(
     known = replace(somebody, username=f"{somebody.username}-known", email=fresh_email())
     owner = client.create(fresh_email())
     pages = replace(road, row=replace(road.row, kit=None))
-    linked = session(client.link(owner.id_token, pages.bring(known, flows.FLOW_PURPOSE_LINK, owner.id_token)))
+    linked = session(client.link(owner.id_token, pages.bring(known, types.PROOF_PURPOSE_LINK, owner.id_token)))
     uses: dict[str, Callable[[], object]] = {
         "sign in, new": lambda: road.sign_in(somebody),
         "sign in, again": lambda: road.sign_in(known),

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import outbox
 import pytest
-from clients import PAGE, PASSWORD, Client, assertion, fresh_email, password, provider_ids, session
+from clients import (
+    PAGE, PASSWORD, Client, anonymous, assertion, fresh_email, password, provider_ids, session)
 from failures import expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
 from test_latchkey_command import Person
-from verification import arriving, code_in, sign_up_code
+from verification import arriving, by_mail, code_in, sign_up_code
 
 
 @pytest.fixture(scope="module")
 def careful(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    running = Server.start(folder, simulator, policy={"sign_up": "verify_first"}, throttles={
+    running = Server.start(folder, simulator, policy={"sign_up": "verify_first", "email_link": True}, throttles={
         "sign_ups_per_network_max": 0, "sends_per_network_max": 0})
     yield running
     running.stop()
@@ -134,3 +135,22 @@ def test_the_command_asks_and_then_follows_the_link(careful: Server, tmp_path: P
     link = ada.file("link", outbox.wait_for(careful, "sign_up", email).values["link"])
     made = ada.json("sign-up", "--email", email, "--code-file", link, LATCHKEY_PASSWORD=PASSWORD)
     assert made["account"]["email_verified"]
+
+
+def test_a_guest_links_a_password_only_to_an_address_whose_mail_was_read(
+        careful: Server, client: Client) -> None:
+    """Otherwise an anonymous sign-in would lead around the mail, and would tell which addresses are taken."""
+    free, owned = fresh_email(), fresh_email()
+    client.create(owned, code=sign_up_code(careful, client, owned))
+    guest = session(client.sign_in(anonymous()))
+    refusals = set()
+    for email in (free, owned):
+        with expect_failure(
+                StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED", field="credential.password.email") as refusal:
+            client.link(guest.id_token, password(email))
+        refusals.add(refusal.text)
+    assert len(refusals) == 1
+    named = session(client.link(guest.id_token, by_mail(careful, client, free)))
+    assert named.account.account_id == guest.account.account_id and named.account.email_verified
+    linked = session(client.link(named.id_token, password(free)))
+    assert {"password", "emailLink"} <= set(provider_ids(linked.account))

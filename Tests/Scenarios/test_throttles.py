@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from clients import PASSWORD, Client, anonymous, assertion, fresh_email, password, session
+import latchkey_settings
+from clients import PAGE, PASSWORD, Client, anonymous, assertion, fresh_email, password, session
 from failures import Refusal, expect_failure
 from grpc import StatusCode
 from processes import Server, Simulator
@@ -150,3 +151,19 @@ def test_sign_ups_from_one_address_are_limited_and_those_of_others_are_not(
             call()
     client.create(fresh_email(), client=there)
     client.create(fresh_email())
+    for spelling in ("192.0.2.1:51514", " 192.0.2.1", "::ffff:192.0.2.1", "[::ffff:c000:201]:443"):
+        with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS"):
+            client.create(fresh_email(), client={"ip_address": spelling})
+
+
+def test_flows_from_one_network_are_limited_and_those_of_others_are_not(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    providers = latchkey_settings.providers(simulator.base)
+    client = connect(serve(providers=providers, throttles={"flow_starts_per_network_max": 3}))
+    for host in range(3):
+        client.start_flow("google.com", PAGE, client={"ip_address": f"2001:db8::{host}"})
+    with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS") as refusal:
+        client.start_flow("google.com", PAGE, client={"ip_address": "2001:db8::9"})
+    assert 0 < (refusal.retry_seconds or 0) <= 600
+    client.start_flow("google.com", PAGE, client={"ip_address": "2001:db8:0:1::1"})
+    client.start_flow("google.com", PAGE)

@@ -11,7 +11,8 @@ import Testing
   let settings = try settings()
   #expect(settings.delivery.mail == .off && settings.delivery.textMessages == .off)
   #expect(!settings.policy.mailEnabled && !settings.policy.textMessagesEnabled)
-  #expect(try settings.roads(nil).isEmpty && settings.deliveryFetcher() == nil)
+  let fetchers = try settings.deliveryFetchers()
+  #expect(try settings.roads(fetchers).isEmpty && fetchers.mails == nil && fetchers.webhook == nil)
 }
 
 @Test func `a road for mail offers mail alone, and one for text messages those alone`() throws {
@@ -31,7 +32,7 @@ import Testing
         webhook: { url: 'https://hooks.example/', secret_file: '\(folder)/secret' },
       }
       """)
-    let roads = try settings.roads(try settings.deliveryFetcher())
+    let roads = try settings.roads(try settings.deliveryFetchers())
     #expect(roads[.mail]?.name == "outbox" && roads[.textMessage]?.name == "webhook")
     #expect(settings.delivery.roadNames == ["outbox", "webhook"])
   }

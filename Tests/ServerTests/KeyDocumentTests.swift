@@ -10,7 +10,7 @@ private func documents() throws -> KeyDocuments {
       .generate(algorithm == .es256 ? .p256 : .ed25519), algorithm: algorithm, publishedAt: 0, activeFrom: 0,
       retiredAt: nil)
   }
-  let desk = try TokenDesk(ring: KeyRing(keys, tokenLifetimeSecondsMax: 60), issuer: "https://auth.example")
+  let desk = TokenDesk(ring: KeyRing(keys, tokenLifetimeSecondsMax: 60), issuer: "https://auth.example")
   return KeyDocuments(
     issuer: "https://auth.example", url: "https://keys.example", maxAgeMillis: 1_800_000, desk: desk)
 }

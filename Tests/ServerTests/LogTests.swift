@@ -7,7 +7,7 @@ import Reactor
 import Services
 import Store
 import Testing
-import Wire
+import API
 
 @testable import Server
 
@@ -40,12 +40,14 @@ private func context() throws -> CallContext {
     log.call(context, error: NotForeseen())
     log.call(context, outcome: "OK", clientGone: true)
     log.call(context, error: Failure(.cancelled), clientGone: true)
-    log.call(context, error: WireError.text(field: "credential.password.email"))
-    log.call(context, error: WireError.malformed(.wireType))
-    log.call(context, error: WireError.tooLarge)
+    log.call(context, error: ProtobufError.text(field: "credential.password.email"))
+    log.call(context, error: ProtobufError.malformed(.wireType))
+    log.call(context, error: ProtobufError.tooLarge)
     log.call("/a/B", of: "192.0.2.2", .unknown)
   }
-  let call = ["caller": "web", "method": "/a/B", "peer": "192.0.2.1", "message": "call"]
+  let call = [
+    "caller": "web", "credential": "certificate", "method": "/a/B", "peer": "192.0.2.1", "message": "call",
+  ]
   #expect(
     lines.map { $0.filter { $0.key != "at" } } == [
       call.merging(["level": "info", "outcome": "OK"]) { $1 },

@@ -85,6 +85,7 @@ private struct Answered: Error { let text: String }
   let desk = PasswordDesk(hasher: try hasher(), workers: busy.workers)
   async let queued = desk.hash("queued", fate: Fate())
   await busy.untilQueueIsFull()
+  #expect(throws: Failure.self) { try desk.requireRoom() }
   // The one worker is not free before `release`, so what is answered until then was never hashed.
   let failures = [
     try await failure { try await desk.hash("one too many", fate: Fate()) },
@@ -93,6 +94,7 @@ private struct Answered: Error { let text: String }
   for failure in failures { #expect(failure.reason == .overloaded && failure.retryAfterMillis == 1_000) }
   busy.release()
   #expect(try await queued.hasPrefix("$argon2id$"))
+  try desk.requireRoom()
   #expect(try await desk.hash("room again", fate: Fate()).hasPrefix("$argon2id$"))
 }
 
@@ -138,36 +140,6 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(refusal.reason == .overloaded && refusal.retryAfterMillis == 1_000)
 }
 
-@Test func `a hashing thread keeps the memory of its last hash, and without work gives it back`() async throws {
-  let hasher = try PasswordHasher(memoryKiB: 8_192, iterations: 1)
-  func workers(restAfter duration: Duration) -> Workers {
-    let rest = Workers.Rest(after: duration, PasswordHasher.releaseMemory)
-    return Workers(name: "h", count: 1, queueMax: 8, niceness: 0, rest: rest)
-  }
-  let busy = workers(restAfter: .seconds(3_600))
-  defer { busy.close() }
-  let desk = PasswordDesk(hasher: hasher, workers: busy)
-  #expect(try await !desk.verify("any", hash: nil, fate: Fate()).matches)
-  #expect(try await busy.run { PasswordHasher.keptMemory } == 8 << 20)
-  let imported = "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"
-  #expect(try await desk.verify("U*U", hash: imported, fate: Fate()).matches)
-  #expect(try await !desk.verify("any", hash: imported, fate: Fate()).matches)
-  #expect(try await busy.run { PasswordHasher.keptMemory } == 0, "another hash would not overwrite it")
-  _ = try await desk.hash("any", fate: Fate())
-  #expect(try await busy.run { PasswordHasher.keptMemory } == 8 << 20)
-
-  let idle = workers(restAfter: .milliseconds(50))
-  defer { idle.close() }
-  _ = try await PasswordDesk(hasher: hasher, workers: idle).hash("any", fate: Fate())
-  // A look at it is work as well, so that it does not come too often.
-  var kept = 8 << 20
-  for _ in 0..<20 where kept > 0 {
-    try await Task.sleep(for: .milliseconds(200))
-    kept = try await idle.run { PasswordHasher.keptMemory }
-  }
-  #expect(kept == 0)
-}
-
 @Test func `a hash of older parameters is made anew, where the password matched`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let old = try hasher(iterations: 2).hash(Array("right".utf8))
@@ -184,11 +156,6 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(pace.note(.milliseconds(4), .older) == .milliseconds(6), "an older, cheaper hash is held")
   #expect(pace.note(.milliseconds(10), .today) == .zero)
   #expect(pace.note(.milliseconds(12), .older) == .zero, "what took longer is not held")
-
-  var kept = PasswordPace()
-  #expect(kept.note(.milliseconds(12), .todayInNewMemory) == .zero)
-  #expect(kept.note(.milliseconds(10), .today) == .milliseconds(2), "whether the server was asked lately is not told")
-  #expect(kept.note(.milliseconds(10), .older) == .milliseconds(2))
 
   var lowered = PasswordPace()
   #expect(lowered.note(.milliseconds(40), .older) == .zero)

@@ -100,13 +100,13 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   try await withFolder { folder in
     let path = folder + "/latchkey.json5"
     try write("{ tls: { certificate_file: 'server.pem', key_file: 'server.key' } } // JSON5", to: path)
-    let settings = try Settings.read(path)
-    #expect(settings.storePath == folder + "/latchkey.db")
-    let absent = refusal { try Settings.read(folder + "/nowhere.json5") }
-    #expect(absent?.description == "--config: \(folder)/nowhere.json5 cannot be read: No such file or directory")
-    #expect(refusal { try Settings.read(folder) }?.description == "--config: \(folder) cannot be read: Is a directory")
-    // Only the start looks whether files are there.
-    #expect(refusal { try settings.checkFiles() }?.setting == "tls.certificate_file")
+    let examined = Settings.examine(path)
+    #expect(examined.settings?.storePath == folder + "/latchkey.db")
+    #expect(examined.faults.map(\.setting) == ["tls.certificate_file", "secrets.master_key_file"])
+    let absent = Settings.examine(folder + "/nowhere.json5").faults.map(\.description)
+    #expect(absent == ["--config: \(folder)/nowhere.json5 cannot be read: No such file or directory"])
+    let unreadable = Settings.examine(folder).faults.map(\.description)
+    #expect(unreadable == ["--config: \(folder) cannot be read: Is a directory"])
   }
 }
 
@@ -115,15 +115,15 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
     """
     tokens: { audience: "everybody" },
     callers: [
-      { name: "web", san: "spiffe://test/web", fetch_by_email: true, audiences: ["web", "old"], methods: ["*"] },
-      { name: "data", san: "spiffe://test/data", events: true, methods: [] },
+      { name: "web", san: "uri:spiffe://test/web", fetch_by_email: true, audiences: ["web", "old"], methods: ["*"] },
+      { name: "data", san: "uri:spiffe://test/data", events: true, methods: [] },
       { name: "batch", api_key_sha256: "\(String(repeating: "Ab", count: 32))" },
     ],
     """
   ).callers
   #expect(callers.map(\.name) == ["web", "data", "batch"])
   #expect(callers[1].methods == ["latchkey.v1.EventService/*"])
-  #expect(callers[0].san == "spiffe://test/web" && callers[0].apiKeyDigest == nil && callers[0].mayFetchByEmail)
+  #expect(callers[0].san == "uri:spiffe://test/web" && callers[0].apiKeyDigest == nil && callers[0].mayFetchByEmail)
   #expect(callers[0].audiences == ["web", "old"] && callers[0].methods == ["*"])
   #expect(callers[2].apiKeyDigest == Digest([UInt8](repeating: 0xab, count: 32)) && !callers[2].mayFetchByEmail)
   #expect(callers[2].audiences == ["everybody"])

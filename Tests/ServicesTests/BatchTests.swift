@@ -2,7 +2,7 @@ import Identity
 import Store
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -79,7 +79,7 @@ private func row(_ number: Int) -> ImportedAccount {
   let fields: [(String, ImportedAccount)] = [
     ("account_id", ImportedAccount(accountID: String(repeating: "x", count: 129))),
     ("email", ImportedAccount(email: "none")), ("phone_number", ImportedAccount(phoneNumber: "none")),
-    ("display_name", ImportedAccount(displayName: String(repeating: "x", count: 257))),
+    ("display_name", ImportedAccount(displayName: String(repeating: "x", count: 1_025))),
     ("photo_url", ImportedAccount(photoURL: "javascript:x")),
     ("password_hash", ImportedAccount(email: "a@example.com", passwordHash: [1])),
     ("providers.provider_id", ImportedAccount(providers: [LinkedProvider(subject: "g")])),
@@ -93,6 +93,23 @@ private func row(_ number: Int) -> ImportedAccount {
     phoneFactors: [factor])
   // What the row says itself is no identity.
   #expect(try await answer(try opened("ImportAccounts"), [whole]).imported == 1)
+}
+
+@Test func `what only describes an identity is left out by name and costs nobody an account`() async throws {
+  var google = LinkedProvider(providerID: "google.com", subject: "g")
+  google.photoURL = "javascript:x"
+  google.email = "none"
+  google.displayName = "A\tB" + String(repeating: "x", count: 2_000)
+  let longest = String(repeating: "é", count: 512)
+  let response = try await answer(
+    try opened("ImportAccounts"),
+    [
+      ImportedAccount(accountID: "a", displayName: longest, providers: [google]),
+      ImportedAccount(email: "none", providers: [google]),
+    ])
+  #expect(response.imported == 1 && response.errors.map(\.field) == ["email"])
+  #expect(response.leftOut.map(\.field) == ["providers.email", "providers.photo_url"])
+  #expect(response.leftOut.map(\.accountID) == ["a", "a"] && response.leftOut.map(\.row) == [0, 0])
 }
 
 @Test func `an export sends a page, the last with the end of the call`() async throws {

@@ -1,7 +1,7 @@
 import Store
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Identity
 @testable import Services
@@ -40,7 +40,8 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     let request = message(WatchEventsRequest(types: ["LINKED"]))
     #expect(try stream.received(request, arena: roomyArena()).messages.isEmpty)
     let told = try await look(stream, at: 0)
-    #expect(told?.map(\.cursor) == ["a1", "a2"])
+    #expect(told?.map(\.cursor) == ["a1", "a2", "a2"])
+    #expect(told?.map { $0.event == nil } == [false, false, true], "the end of what there is follows the last event")
     #expect(
       told?.first?.event
         == Event(
@@ -60,6 +61,35 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try await look(stream, at: 14_999) == [])
     #expect(try await look(stream, at: 14_999) == nil)
     #expect(try await look(stream, at: 15_000) == [WatchEventsResponse(cursor: "a7")])
+  }
+
+  @Test func `the end of what there is follows the last event only, and starts the next heartbeat`() async throws {
+    var facts = Facts()
+    facts.events = [record(1)]
+    facts.lastEvent = 2
+    let behind = try stream(try watch(facts))
+    _ = try behind.received(message(WatchEventsRequest()), arena: roomyArena())
+    #expect(try await look(behind, at: 3_000)?.map(\.cursor) == ["a1"], "more follows")
+    #expect(behind.nextDueMillis == 18_000)
+    facts.lastEvent = 1
+    let ahead = try stream(try watch(facts))
+    #expect(ahead.nextDueMillis == nil)
+    _ = try ahead.received(message(WatchEventsRequest()), arena: roomyArena())
+    #expect(try await look(ahead, at: 7_000)?.map(\.cursor) == ["a1", "a1"])
+    #expect(ahead.nextDueMillis == 22_000)
+    #expect(ahead.nextWork(nowMillis: 21_999) == nil)
+    #expect(ahead.nextWork(nowMillis: 22_000) != nil)
+  }
+
+  @Test func `events of other types bring no message`() async throws {
+    var facts = Facts()
+    facts.events = [record(1)]
+    facts.lastEvent = 1
+    let stream = try stream(try watch(facts))
+    _ = try stream.received(message(WatchEventsRequest(types: ["DELETED"])), arena: roomyArena())
+    #expect(try await look(stream, at: 0) == [WatchEventsResponse(cursor: "a1")])
+    stream.news()
+    #expect(try await look(stream, at: 1) == [])
   }
 
   @Test func `what does not fit in one look is looked at again without waiting for news`() async throws {

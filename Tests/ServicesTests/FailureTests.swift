@@ -3,7 +3,7 @@ import GRPC
 import Identity
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -33,21 +33,21 @@ private let table: [(status: Int, reasons: [String])] = [
       "REQUIRES_RECENT_LOGIN", "LAST_SIGN_IN_METHOD", "PENDING_CREDENTIAL_EXPIRED", "PENDING_CREDENTIAL_USED",
       "PENDING_CREDENTIAL_MISMATCH", "OPERATION_NOT_ALLOWED", "EXPIRED_CODE", "UNVERIFIED_EMAIL",
       "UNSUPPORTED_FIRST_FACTOR", "SECOND_FACTOR_LIMIT", "REQUIRES_SECOND_FACTOR", "FLOW_EXPIRED", "FLOW_USED",
-      "PROVIDER_DENIED", "PROVIDER_REFUSED", "BACKUP_NOT_CONFIGURED", "BACKUP_NOT_SUPPORTED",
+      "PROVIDER_DENIED", "PROVIDER_REFUSED", "PROVIDER_MISCONFIGURED", "BACKUP_NOT_CONFIGURED", "BACKUP_NOT_SUPPORTED",
     ]
   ),
   (8, ["TOO_MANY_ATTEMPTS", "OVERLOADED", "QUOTA_EXCEEDED", "BACKUP_IN_PROGRESS", "BACKUP_STORAGE_FULL"]),
-  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "BACKUP_FAILED"]),
+  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "SIGNING_KEY_UNAVAILABLE", "BACKUP_FAILED"]),
 ]
 
 private func status(of error: any Error) -> GRPC.Status { Failures.status(of: error, arena: roomyArena()) }
 
-private func rich(_ status: GRPC.Status) throws -> Wire.Status {
-  try Wire.Status.decode(status.details.span, arena: roomyArena())
+private func rich(_ status: GRPC.Status) throws -> API.Status {
+  try API.Status.decode(status.details.span, arena: roomyArena())
 }
 
 /// The one detail of this type, if it is there.
-private func detail<M: WireMessage>(_ type: M.Type, of status: GRPC.Status) throws -> M? {
+private func detail<M: ProtobufMessage>(_ type: M.Type, of status: GRPC.Status) throws -> M? {
   let found = try rich(status).details.filter { $0.typeURL == "type.googleapis.com/" + M.messageName }
   #expect(found.count <= 1)
   return try found.first.map { try M.decode($0.value.span, arena: roomyArena()) }
@@ -129,9 +129,9 @@ func `a caller who is not known is unauthenticated as such`(refusal: CallerRefus
 @Test func `bytes that are no message are the library's fault, too many parts exhaust us, bad text is the caller's`()
   throws
 {
-  #expect(status(of: WireError.malformed(.tag)).code == .internal)
-  #expect(status(of: WireError.tooLarge).code == .resourceExhausted)
-  let text = status(of: WireError.text(field: "client.user_agent"))
+  #expect(status(of: ProtobufError.malformed(.tag)).code == .internal)
+  #expect(status(of: ProtobufError.tooLarge).code == .resourceExhausted)
+  let text = status(of: ProtobufError.text(field: "client.user_agent"))
   #expect(text.code.rawValue == 3)
   #expect(try detail(BadRequest.self, of: text)?.fieldViolations.map(\.field) == ["client.user_agent"])
   #expect(try detail(ErrorInfo.self, of: text)?.reason == "INVALID_FIELD")

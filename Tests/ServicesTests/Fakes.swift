@@ -43,6 +43,7 @@ struct PlainCryptography: Cryptography {
 }
 
 struct PlainPasswords: Passwords {
+  func requireRoom() throws(Failure) {}
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     PasswordCheck(matches: hash != nil)
   }
@@ -53,6 +54,7 @@ struct PlainPasswords: Passwords {
 /// Any text is an ID token of Ada's session.
 struct TrustingTokens: Tokens {
   func mintIDToken(_ claims: IDToken) throws -> String { "id-token" }
+  func requireSigningKey(at now: Timestamp) throws {}
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
     guard token != "bad" else { throw Failure(.invalidIDToken) }
     return IDToken(

@@ -2,7 +2,7 @@ import Crypto
 import Identity
 import Store
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -60,8 +60,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
   let client = ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device")
   let facts = try desk.facts(
-    context, message(Wire.SignInRequest()), client: client, binding: "sixteen bytes or",
-    idempotencyKey: IdempotencyKey("key", of: Wire.SignInRequest.self))
+    context, message(API.SignInRequest()), client: client, binding: "sixteen bytes or",
+    idempotencyKey: IdempotencyKey("key", of: API.SignInRequest.self))
   #expect(facts.caller == CallerName("web") && facts.mayFetchByEmail && facts.callerIdentified)
   #expect(facts.audiences == ["app", "other"] && facts.audience == "app")
   #expect(facts.ipAddress == "192.0.2.1" && facts.userAgent == "agent" && facts.deviceID == "device")
@@ -87,15 +87,34 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(try claim("") == nil && claim(nil) == nil)
 }
 
+@Test func `the key of a guest belongs to its browser and device, and without either is rejected by name`() throws {
+  let desk = World().desk
+  func key(_ binding: String = "", _ deviceID: String = "", isOfGuest: Bool = true) throws -> Digest? {
+    let client = ClientContext(ipAddress: "192.0.2.1", deviceID: deviceID)
+    return try desk.facts(
+      context(), message(DeleteRequest(idToken: "x")), client: client, binding: binding,
+      idempotencyKey: IdempotencyKey("key", of: DeleteRequest.self, isOfGuest: isOfGuest)
+    ).idempotency?.key
+  }
+  let (one, two) = ("browser session one", "browser session two")
+  let names = [(one, ""), (two, ""), ("", "device one"), ("", "device two"), (one, "device one")]
+  let keys = try names.map { try key($0.0, $0.1) }
+  let repeated = try names.map { try key($0.0, $0.1) }
+  #expect(Set(keys).count == keys.count && keys == repeated)
+  let failure = #expect(throws: Failure.self) { try key() }
+  #expect(failure?.reason == .invalidField && failure?.field == "idempotency_key")
+  #expect(try key(isOfGuest: false) == (try key(one, "device one", isOfGuest: false)))
+}
+
 @Test func `check 34: a request is the same one whatever client is said to be behind it, and in nothing else`() throws {
   let desk = World().desk
-  func digest(_ change: (inout Wire.SignInRequest) -> Void = { _ in }) throws -> Digest? {
+  func digest(_ change: (inout API.SignInRequest) -> Void = { _ in }) throws -> Digest? {
     let password = PasswordCredential(email: "ada@example.com", password: "correct horse")
-    var request = Wire.SignInRequest(
-      credential: Wire.Credential(kind: .password(password)), idempotencyKey: "key", binding: "sixteen bytes or")
+    var request = API.SignInRequest(
+      credential: API.Credential(kind: .password(password)), idempotencyKey: "key", binding: "sixteen bytes or")
     change(&request)
     return try desk.facts(
-      context(), message(request), idempotencyKey: IdempotencyKey("key", of: Wire.SignInRequest.self)
+      context(), message(request), idempotencyKey: IdempotencyKey("key", of: API.SignInRequest.self)
     ).idempotency?.request
   }
   let first = try #require(try digest())
@@ -108,7 +127,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     #expect(same == first)
   }
   let others = try [
-    digest { $0.credential = Wire.Credential(kind: .password(.init(email: "ada@example.com", password: "wrong"))) },
+    digest { $0.credential = API.Credential(kind: .password(.init(email: "ada@example.com", password: "wrong"))) },
     digest { $0.pendingToken = "handle" }, digest { $0.existingOnly = true }, digest { $0.claimAddress = true },
     digest { $0.binding = "seventeen bytes or" },
   ]
@@ -121,7 +140,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     let get = try served("AccountService/Get", World(facts: .adaSignedIn, answersNow: answersNow))
     if case .answer = try begin(get, request) { #expect(answersNow) } else { #expect(!answersNow) }
     let account = try await answer(get, request, as: GetResponse.self).account
-    #expect(account == Wire.Account(ada()))
+    #expect(account == API.Account(ada()))
   }
 }
 
@@ -169,10 +188,10 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 
 @Test func `SignOut takes exactly one of its tokens`() async throws {
   let signOut = try served("SessionService/SignOut")
-  #expect(failure { try begin(signOut, Wire.SignOutRequest()) }?.field == "id_token")
-  let both = Wire.SignOutRequest(idToken: "a", refreshToken: "b")
+  #expect(failure { try begin(signOut, API.SignOutRequest()) }?.field == "id_token")
+  let both = API.SignOutRequest(idToken: "a", refreshToken: "b")
   #expect(failure { try begin(signOut, both) }?.field == "refresh_token")
-  #expect(try await answer(signOut, Wire.SignOutRequest(idToken: "good"), as: SignOutResponse.self) == .init())
+  #expect(try await answer(signOut, API.SignOutRequest(idToken: "good"), as: SignOutResponse.self) == .init())
 }
 
 @Test func `SignIn answers a session, with the provider's tokens where the credential was a provider's`() async throws {
@@ -183,7 +202,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     return state
   }()
   let token = ProviderTokenCredential(providerID: "google.com", idToken: "id", accessToken: "access")
-  let request = Wire.SignInRequest(credential: Wire.Credential(kind: .providerToken(token)))
+  let request = API.SignInRequest(credential: API.Credential(kind: .providerToken(token)))
   let response = try await answer(
     try served("AuthService/SignIn", World(facts: facts)), request, as: SignInResponse.self)
   guard case .session(let session)? = response.outcome else {
@@ -199,7 +218,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 
 @Test func `a conflict and a second factor are outcomes of SignIn, not failures`() async throws {
   let token = ProviderTokenCredential(providerID: "google.com", idToken: "id")
-  let request = Wire.SignInRequest(credential: Wire.Credential(kind: .providerToken(token)))
+  let request = API.SignInRequest(credential: API.Credential(kind: .providerToken(token)))
   var conflict = Facts()
   conflict.emailOwner = ada()
   conflict.emailOwner?.identities = []
@@ -249,13 +268,13 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   var facts = Facts()
   facts.waysIn = ada().waysIn
   let fetch = try served("AuthService/FetchProviders", World(facts: facts))
-  #expect(failure { try begin(fetch, Wire.FetchProvidersRequest()) }?.field == "subject")
-  let request = Wire.FetchProvidersRequest(subject: .email("ada@example.com"))
+  #expect(failure { try begin(fetch, API.FetchProvidersRequest()) }?.field == "subject")
+  let request = API.FetchProvidersRequest(subject: .email("ada@example.com"))
   for mayFetchByEmail in [true, false] {
     guard case .answer(let frame) = try begin(fetch, request, mayFetchByEmail: mayFetchByEmail) else {
       throw NotUnary()
     }
-    let answer = try decoded(frame, as: Wire.FetchProvidersResponse.self)
+    let answer = try decoded(frame, as: API.FetchProvidersResponse.self)
     #expect(answer.registered == mayFetchByEmail && answer.signInMethods.isEmpty == !mayFetchByEmail)
   }
 }
@@ -266,7 +285,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(keys.jwksJSON == "{\"keys\":[]}")
   let custom = try await answer(
     try served("AdminService/CreateCustomToken"),
-    Wire.CreateCustomTokenRequest(accountID: "account-ada", lifetimeMillis: 60_000), as: CreateCustomTokenResponse.self)
+    API.CreateCustomTokenRequest(accountID: "account-ada", lifetimeMillis: 60_000), as: CreateCustomTokenResponse.self)
   #expect(custom == CreateCustomTokenResponse(customToken: "custom-token", expiresAtMillis: now.millis + 60_000))
 }
 

@@ -1,6 +1,6 @@
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -13,7 +13,7 @@ private func health(_ state: HealthState = HealthState()) -> [Method] {
 
 private func told(_ step: StreamStep) throws -> [HealthCheckResponse.ServingStatus] {
   #expect(!step.isLast)
-  return try step.messages.map { try decoded($0, as: HealthCheckResponse.self).status }
+  return try step.messages.map { try #require(decoded($0, as: HealthCheckResponse.self).status) }
 }
 
 @Test(arguments: ["", "latchkey.v1.AuthService", "grpc.health.v1.Health"])

@@ -1,6 +1,6 @@
 import Identity
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -10,7 +10,7 @@ struct TextField: Sendable, CustomTestStringConvertible {
   let name: String
   let bytesMax: Int
   var mayBeEmpty = true
-  let request: @Sendable (String) -> any WireEncodable
+  let request: @Sendable (String) -> any ProtobufEncodable
 
   var testDescription: String { "\(path) \(name)" }
 }
@@ -20,8 +20,8 @@ private let handleBytesMax = 128
 
 private func signIn(_ kind: Credential.Kind) -> SignInRequest { SignInRequest(credential: Credential(kind: kind)) }
 
-private typealias Credential = Wire.Credential
-private typealias SignInRequest = Wire.SignInRequest
+private typealias Credential = API.Credential
+private typealias SignInRequest = API.SignInRequest
 
 private func signIn(_ change: (inout SignInRequest) -> Void) -> SignInRequest {
   var request = signIn(.anonymous(AnonymousCredential()))
@@ -72,20 +72,15 @@ private let callFields: [TextField] = [
     signIn { $0.pendingToken = text }
   },
   TextField(path: auth + "SignIn", name: "idempotency_key", bytesMax: 255) { text in
-    signIn { $0.idempotencyKey = text }
+    signIn {
+      $0.idempotencyKey = text
+      // A guest's key counts for one browser or device.
+      $0.binding = "binding-of-browser-1"
+    }
   },
   TextField(path: auth + "SignIn", name: "binding", bytesMax: 256) { text in signIn { $0.binding = text } },
-  TextField(path: auth + "SignIn", name: "client.ip_address", bytesMax: 64) { text in
-    signIn { $0.client = ClientContext(ipAddress: text) }
-  },
-  TextField(path: auth + "SignIn", name: "client.user_agent", bytesMax: 512) { text in
-    signIn { $0.client = ClientContext(userAgent: text) }
-  },
-  TextField(path: auth + "SignIn", name: "client.device_id", bytesMax: 128) { text in
-    signIn { $0.client = ClientContext(deviceID: text) }
-  },
   TextField(path: auth + "Unlink", name: "provider_id", bytesMax: 72, mayBeEmpty: false) {
-    Wire.UnlinkRequest(idToken: "id", providerID: $0)
+    API.UnlinkRequest(idToken: "id", providerID: $0)
   },
   TextField(path: accounts + "Create", name: "password", bytesMax: 1_024, mayBeEmpty: false) {
     CreateRequest(email: "a@example.com", password: $0)
@@ -109,12 +104,12 @@ private let callFields: [TextField] = [
     UpdateRequest(idToken: "id", newPassword: "long enough", continueURI: $0)
   },
   TextField(path: accounts + "Merge", name: "keep.field", bytesMax: 72, mayBeEmpty: false) {
-    Wire.MergeRequest(
-      survivorIDToken: "id", otherIDToken: "id", keep: [Wire.MergeKeep(field: $0, fromAccountID: "a")])
+    API.MergeRequest(
+      survivorIDToken: "id", otherIDToken: "id", keep: [API.MergeKeep(field: $0, fromAccountID: "a")])
   },
   TextField(path: accounts + "Merge", name: "keep.from_account_id", bytesMax: 128, mayBeEmpty: false) {
-    Wire.MergeRequest(
-      survivorIDToken: "id", otherIDToken: "id", keep: [Wire.MergeKeep(field: "phone", fromAccountID: $0)])
+    API.MergeRequest(
+      survivorIDToken: "id", otherIDToken: "id", keep: [API.MergeKeep(field: "phone", fromAccountID: $0)])
   },
   TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     LookupRequest(subject: .accountID($0))
@@ -153,16 +148,16 @@ private let anonymous = Credential(kind: .anonymous(AnonymousCredential()))
 /// Every method that works for a session or on a token of ours.
 private let tokenFields: [TextField] = [
   TextField(path: auth + "Link", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.LinkRequest(idToken: $0, credential: anonymous)
+    API.LinkRequest(idToken: $0, credential: anonymous)
   },
   TextField(path: auth + "Unlink", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.UnlinkRequest(idToken: $0, providerID: "google.com")
+    API.UnlinkRequest(idToken: $0, providerID: "google.com")
   },
   TextField(path: auth + "Reauthenticate", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.ReauthenticateRequest(idToken: $0, credential: anonymous)
+    API.ReauthenticateRequest(idToken: $0, credential: anonymous)
   },
   TextField(path: auth + "FetchProviders", name: "pending_token", bytesMax: handleBytesMax, mayBeEmpty: false) {
-    Wire.FetchProvidersRequest(subject: .pendingToken($0))
+    API.FetchProvidersRequest(subject: .pendingToken($0))
   },
   TextField(path: accounts + "Get", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     GetRequest(idToken: $0)
@@ -171,10 +166,10 @@ private let tokenFields: [TextField] = [
     UpdateRequest(idToken: $0, newPassword: "long enough")
   },
   TextField(path: accounts + "Merge", name: "survivor_id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.MergeRequest(survivorIDToken: $0, otherIDToken: "id")
+    API.MergeRequest(survivorIDToken: $0, otherIDToken: "id")
   },
   TextField(path: accounts + "Merge", name: "other_id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.MergeRequest(survivorIDToken: "id", otherIDToken: $0)
+    API.MergeRequest(survivorIDToken: "id", otherIDToken: $0)
   },
   TextField(path: accounts + "Delete", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     DeleteRequest(idToken: $0)
@@ -183,10 +178,10 @@ private let tokenFields: [TextField] = [
     RefreshRequest(refreshToken: $0)
   },
   TextField(path: sessions + "SignOut", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
-    Wire.SignOutRequest(idToken: $0)
+    API.SignOutRequest(idToken: $0)
   },
   TextField(path: sessions + "SignOut", name: "refresh_token", bytesMax: tokenBytesMax) {
-    Wire.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
+    API.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
   },
   TextField(path: sessions + "RevokeAll", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     RevokeAllRequest(idToken: $0)

@@ -2,7 +2,7 @@ import Identity
 import Store
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -37,7 +37,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
 }
 
 @Test func `an account on the wire is the record, way by way`() {
-  let account = Wire.Account(ada())
+  let account = API.Account(ada())
   #expect(account.accountID == "account-ada" && account.email == "ada@example.com" && account.emailVerified)
   #expect(account.phoneNumber == "+441632960961" && account.displayName == "Ada")
   #expect(account.photoURL == "https://example.com/ada.png" && account.customClaimsJSON == "{\"a\":1}")
@@ -65,15 +65,15 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   var record = AccountRecord(id: "bare", createdAt: Timestamp(millis: 1))
   record.anonymous = true
   record.disabled = true
-  let account = Wire.Account(AccountState(account: record))
-  #expect(account == Wire.Account(accountID: "bare", anonymous: true, disabled: true, createdAtMillis: 1))
+  let account = API.Account(AccountState(account: record))
+  #expect(account == API.Account(accountID: "bare", anonymous: true, disabled: true, createdAtMillis: 1))
 }
 
 @Test func `the hash of a password and sealed secrets have no place on the wire`() {
   var state = ada()
   state.account.passwordHash = "$argon2id$hash"
   state.factors[0].sealedSecret = Array("sealed".utf8)
-  let bytes = String(decoding: Wire.Account(state).encodeBare(arena: roomyArena()), as: UTF8.self)
+  let bytes = String(decoding: API.Account(state).encodeBare(arena: roomyArena()), as: UTF8.self)
   #expect(!bytes.contains("argon2id") && !bytes.contains("sealed"))
 }
 
@@ -82,11 +82,11 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   grant.isNewAccount = true
   grant.revokedProviderIDs = ["password"]
   grant.tokens = tokens
-  let session = Wire.Session(grant)
+  let session = API.Session(grant)
   #expect(
     session
-      == Wire.Session(
-        idToken: "id-token", idTokenExpiresAtMillis: 10, refreshToken: "refresh-token", account: Wire.Account(ada()),
+      == API.Session(
+        idToken: "id-token", idTokenExpiresAtMillis: 10, refreshToken: "refresh-token", account: API.Account(ada()),
         isNewAccount: true,
         additionalUserInfo: AdditionalUserInfo(providerID: "google.com", username: "ada", profileJSON: "{}"),
         providerCredential: handedBack, revokedProviderIDs: ["password"], sessionID: "session-1",
@@ -94,7 +94,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
 }
 
 @Test func `a session that no provider's tokens came with hands none back`() {
-  #expect(Wire.Session(grant(userInfo)).providerCredential == nil)
+  #expect(API.Session(grant(userInfo)).providerCredential == nil)
 }
 
 @Test func `a conflict names address, ways in and handle, and no account`() {
@@ -102,10 +102,10 @@ func `a masked number shows four digits at most and keeps its length`(number: St
     email: "ada@example.com", providerIDs: ["google.com"], methods: ["google.com", "password"], handle: "handle",
     expiresAt: Timestamp(millis: 30), userInfo: userInfo, tokens: tokens, reason: .subjectChanged,
     canClaimAddress: true)
-  let message = Wire.AccountExists(conflict)
+  let message = API.AccountExists(conflict)
   #expect(
     message
-      == Wire.AccountExists(
+      == API.AccountExists(
         email: "ada@example.com", providerIDs: ["google.com"], signInMethods: ["google.com", "password"],
         pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack,
         additionalUserInfo: AdditionalUserInfo(providerID: "google.com", username: "ada", profileJSON: "{}"),
@@ -116,11 +116,11 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   let inUse = Identity.CredentialInUse(
     email: nil, handle: "handle", expiresAt: Timestamp(millis: 30), tokens: tokens)
   #expect(
-    Wire.CredentialInUse(inUse)
-      == Wire.CredentialInUse(pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack))
+    API.CredentialInUse(inUse)
+      == API.CredentialInUse(pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack))
   let required = Identity.SecondFactorRequired(
     handle: "handle", factors: ada().factors, expiresAt: Timestamp(millis: 30), userInfo: userInfo, tokens: tokens)
-  let message = Wire.SecondFactorRequired(required)
+  let message = API.SecondFactorRequired(required)
   #expect(message.pendingToken == "handle" && message.expiresAtMillis == 30)
   #expect(message.hints.map(\.maskedPhoneNumber) == ["+********0962"])
   #expect(message.providerCredential == handedBack && message.additionalUserInfo?.username == "ada")
@@ -128,7 +128,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
 
 @Test func `the answer about an address says what is held under a handle`() {
   var answer = ProvidersAnswer()
-  #expect(Wire.FetchProvidersResponse(answer) == Wire.FetchProvidersResponse())
+  #expect(API.FetchProvidersResponse(answer) == API.FetchProvidersResponse())
   answer.registered = true
   answer.providerIDs = ["google.com"]
   answer.methods = ["google.com"]
@@ -136,8 +136,8 @@ func `a masked number shows four digits at most and keeps its length`(number: St
     purpose: .credentialInUse, providerID: "oidc.corp", email: nil, username: "ada", displayName: "Ada",
     expiresAt: Timestamp(millis: 40))
   #expect(
-    Wire.FetchProvidersResponse(answer)
-      == Wire.FetchProvidersResponse(
+    API.FetchProvidersResponse(answer)
+      == API.FetchProvidersResponse(
         registered: true, providerIDs: ["google.com"], signInMethods: ["google.com"],
         pending: PendingCredential(
           purpose: "credential_in_use", providerID: "oidc.corp", username: "ada", displayName: "Ada",

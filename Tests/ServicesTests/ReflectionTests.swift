@@ -1,6 +1,6 @@
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import Services
 
@@ -69,8 +69,8 @@ func `a file comes first and with all that it imports, by its name or by what is
 }
 
 @Test(arguments: [
-  "latchkey.v1.SignInRequest.credential", "latchkey.v1.SignInResponse.outcome", "latchkey.v1.FLOW_PURPOSE_UNSPECIFIED",
-  "latchkey.v1.FlowPurpose.FLOW_PURPOSE_UNSPECIFIED",
+  "latchkey.v1.SignInRequest.credential", "latchkey.v1.SignInResponse.outcome", "latchkey.v1.PROOF_PURPOSE_UNSPECIFIED",
+  "latchkey.v1.ProofPurpose.PROOF_PURPOSE_UNSPECIFIED",
 ])
 func `a field, a oneof and a value of an enum are found by their names`(symbol: String) {
   #expect(DescriptorSet.file(containingSymbol: symbol) != nil)

@@ -4,7 +4,7 @@ import Identity
 import Store
 import TestSupport
 import Testing
-import Wire
+import API
 
 @testable import GRPC
 @testable import Services
@@ -24,19 +24,21 @@ func context(_ path: String = "/test/Call", mayFetchByEmail: Bool = false) throw
 }
 
 /// A message in the middle of other bytes, as it stands in a read buffer.
-func message(_ request: some WireEncodable) -> Message {
+func message(_ request: some ProtobufEncodable) -> Message {
   let bytes = request.encodeBare(arena: roomyArena())
   return Message(bytes: [0xff, 0xff] + bytes + [0xff], start: 2, end: 2 + bytes.count)
 }
 
 /// What one frame holds.
-func decoded<M: WireDecodable>(_ frame: [UInt8], as type: M.Type) throws -> M {
+func decoded<M: ProtobufDecodable>(_ frame: [UInt8], as type: M.Type) throws -> M {
   try #require(frame.count >= 5)
   return try M.decode(Array(frame[5...]).span, arena: roomyArena())
 }
 
 /// Runs a unary method to its end, with its task if it has one.
-func answer<M: WireDecodable>(_ method: Method, _ request: some WireEncodable, as type: M.Type) async throws -> M {
+func answer<M: ProtobufDecodable>(
+  _ method: Method, _ request: some ProtobufEncodable, as type: M.Type
+) async throws -> M {
   switch try begin(method, request) {
   case .answer(let frame): return try decoded(frame, as: type)
   case .task(let work): return try decoded(try await work().encode(arena: roomyArena()), as: type)
@@ -44,7 +46,7 @@ func answer<M: WireDecodable>(_ method: Method, _ request: some WireEncodable, a
 }
 
 /// The part of a unary method that runs on the reactor.
-func begin(_ method: Method, _ request: some WireEncodable, mayFetchByEmail: Bool = false) throws -> Work {
+func begin(_ method: Method, _ request: some ProtobufEncodable, mayFetchByEmail: Bool = false) throws -> Work {
   guard case .unary(let start) = method.handler else { throw NotUnary() }
   return try start(
     message(request), try context(method.path, mayFetchByEmail: mayFetchByEmail), roomyArena())

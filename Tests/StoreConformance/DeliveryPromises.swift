@@ -22,12 +22,84 @@ extension Promise {
         try await bench.prepare(.enqueueDelivery(delivery, queueMax: 9))
       }
       func due(_ rowsMax: [DeliveryChannel: Int]) async throws -> [String] {
-        let wanted = DueDeliveries(at: Bench.noon.adding(millis: 3), rowsMax: rowsMax)
+        let classes = rowsMax.map { (DeliveryClass($0, .code), $1) }
+        let wanted = DueDeliveries(
+          at: Bench.noon.adding(millis: 3), rowsMax: Dictionary(uniqueKeysWithValues: classes))
         return try bench.require(try await bench.load { $0.deliveries = wanted }.deliveries).due.map(\.id)
       }
       try bench.equal(try await due([.mail: 9, .textMessage: 9]), ["1", "2", "4", "3"])
       try bench.equal(try await due([.mail: 1, .textMessage: 1]), ["1", "4"])
       try bench.equal(try await due([.textMessage: 9]), ["4", "3"])
+    },
+    Promise("codes come before notices that are due longer, and each class has its own limit") { bench in
+      try await bench.prepare(
+        .enqueueNotice(bench.notice("1"), within: bench.noticeLimits()),
+        .enqueueNotice(bench.notice("2", mergeByte: 2), within: bench.noticeLimits()),
+        .enqueueDelivery(bench.delivery("3", afterMillis: 5), queueMax: 9))
+      func due(_ codes: Int, _ notices: Int) async throws -> [String] {
+        let rowsMax = [DeliveryClass(.textMessage, .code): codes, DeliveryClass(.textMessage, .notice): notices]
+        let wanted = DueDeliveries(at: Bench.noon.adding(millis: 9), rowsMax: rowsMax)
+        return try bench.require(try await bench.load { $0.deliveries = wanted }.deliveries).due.map(\.id)
+      }
+      try bench.equal(try await due(9, 9), ["3", "1", "2"])
+      try bench.equal(try await due(9, 1), ["3", "1"])
+      try bench.equal(try await due(0, 9), ["1", "2"])
+    },
+    Promise("equal notices are merged while one waits, and the later expiry stays") { bench in
+      for (id, millis) in [("1", Int64(0)), ("2", 50), ("3", 20)] {
+        try await bench.prepare(.enqueueNotice(bench.notice(id, afterMillis: millis), within: bench.noticeLimits()))
+      }
+      var first = bench.notice("1")
+      first.expiresAt = first.expiresAt.adding(millis: 50)
+      try bench.equal(try await bench.queue(afterMillis: 60), DeliveryQueue(
+        due: [first], waitingCount: 1, oldestCreatedAt: first.createdAt))
+      try await bench.prepare(.removeDelivery(id: "1"))
+      try await bench.prepare(.enqueueNotice(bench.notice("4"), within: bench.noticeLimits()))
+      try await bench.prepare(.buryDelivery(id: "4", at: Bench.noon, reason: "why", keptUntil: Bench.noon))
+      try await bench.prepare(.enqueueNotice(bench.notice("5"), within: bench.noticeLimits()))
+      try bench.equal(try await bench.queue(afterMillis: 60).due.map(\.id), ["5"])
+    },
+    Promise("many equal notices at the same time leave one") { bench in
+      try await withThrowingTaskGroup(of: Outcome.self) { group in
+        for id in 1...12 {
+          group.addTask {
+            try await bench.commit(.enqueueNotice(bench.notice("\(id)"), within: bench.noticeLimits()))
+          }
+        }
+        for try await outcome in group { try bench.equal(outcome, .committed) }
+      }
+      try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
+    },
+    Promise("past its account's limit a notice is dropped until the window ends; merged ones do not count") { bench in
+      func enqueue(_ byte: UInt8, afterMillis: Int64 = 0, countMax: Int = 2) async throws {
+        let limits = bench.noticeLimits(countMax: countMax, afterMillis: afterMillis)
+        let notice = bench.notice("\(byte)-\(afterMillis)", afterMillis: afterMillis, mergeByte: byte)
+        try bench.equal(try await bench.commit(.enqueueNotice(notice, within: limits)), .committed)
+      }
+      func waiting() async throws -> Int {
+        let queue = try await bench.queue(afterMillis: 0)
+        return queue.waitingCount
+      }
+      for millis in 0..<5 as Range<Int64> { try await enqueue(1, afterMillis: millis) }
+      try await enqueue(2)
+      try bench.equal(try await waiting(), 2)
+      try await enqueue(3, afterMillis: 5)
+      try bench.equal(try await waiting(), 2)
+      try await enqueue(3, afterMillis: 10_001)
+      try bench.equal(try await waiting(), 3)
+      for byte in 4..<9 as Range<UInt8> { try await enqueue(byte, afterMillis: 20_100, countMax: 0) }
+      try bench.equal(try await waiting(), 8)
+    },
+    Promise("notices leave room for codes, and a full queue drops a notice without failing its change") { bench in
+      for (id, byte) in [("1", UInt8(1)), ("2", 2), ("3", 3)] {
+        let limits = bench.noticeLimits(queueMax: 2)
+        try bench.equal(
+          try await bench.commit(.enqueueNotice(bench.notice(id, mergeByte: byte), within: limits)), .committed)
+      }
+      try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 2)
+      try bench.equal(try await bench.commit(.enqueueDelivery(bench.delivery("4"), queueMax: 3)), .committed)
+      try bench.equal(
+        try await bench.commit(.enqueueDelivery(bench.delivery("5"), queueMax: 3)), .limited(.deliveries))
     },
     Promise("an attempt is taken once, sets the next, and leaves the message in the queue") { bench in
       var one = bench.delivery("1")
@@ -109,9 +181,26 @@ extension Bench {
       expiresAt: at.adding(millis: 1_000))
   }
 
+  func notice(_ id: String, afterMillis: Int64 = 0, mergeByte: UInt8 = 1) -> DeliveryRecord {
+    var notice = delivery(id, afterMillis: afterMillis)
+    (notice.kind, notice.priority) = ("linked", .notice)
+    notice.mergeKey = Digest([UInt8](repeating: mergeByte, count: 32))
+    return notice
+  }
+
+  func noticeLimits(countMax: Int = 9, afterMillis: Int64 = 0, queueMax: Int = 9) -> NoticeLimits {
+    let count = ThrottleCount(
+      key: Digest([UInt8](repeating: 200, count: 32)), kind: .noticesPerAccount,
+      rule: ThrottleRule(countMax, inMillis: 10_000), at: Bench.noon.adding(millis: afterMillis), refusesBlocked: false)
+    return NoticeLimits(count: count, queueMax: queueMax)
+  }
+
   func queue(afterMillis: Int64, rowsMax: Int = 9) async throws -> DeliveryQueue {
     let at = Bench.noon.adding(millis: afterMillis)
-    let facts = try await load { $0.deliveries = DueDeliveries(at: at, rowsMax: [.textMessage: rowsMax]) }
+    let classes = DeliveryPriority.allCases.map { (DeliveryClass(.textMessage, $0), rowsMax) }
+    let facts = try await load {
+      $0.deliveries = DueDeliveries(at: at, rowsMax: Dictionary(uniqueKeysWithValues: classes))
+    }
     guard let queue = facts.deliveries else { throw BrokenPromise(description: "no queue was read") }
     return queue
   }

@@ -3,7 +3,8 @@ import Store
 extension Promise {
   static let pendings = [
     Promise("a pending row reads back as it was written, with its account") { bench in
-      let pending = bench.pending(1, of: "ann")
+      var pending = bench.pending(1, of: "ann")
+      pending.network = bench.digest(8)
       var bare = bench.pending(5, of: "ann")
       bare.email = nil
       bare.binding = nil
@@ -110,7 +111,7 @@ extension Promise {
       try bench.equal(try await hold(5), .limited(.account))
     },
     Promise("a row of no account is counted by its caller and in all, and takes no account's place") { bench in
-      let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 4)
+      let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
       func hold(_ number: Int, _ account: String, _ caller: String = "shop") async throws -> Outcome {
         var pending = bench.pending(number, of: account, caller: caller)
         if account.isEmpty { pending.purpose = .flow }
@@ -124,6 +125,85 @@ extension Promise {
       try bench.equal(try await hold(6, "", "mail"), .limited(.total))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 4)
       try bench.equal(try await hold(7, ""), .committed)
+    },
+    Promise("a purpose whose places are full, with a caller and in all, leaves those of every other purpose") { bench in
+      let one = PendingLimits(perAccountMax: 99, perCallerMax: 1, totalMax: 2)
+      func hold(_ number: Int, _ purpose: PendingPurpose, _ caller: String = "shop") async throws -> Outcome {
+        var pending = bench.pending(number, of: "ann", caller: caller)
+        pending.purpose = purpose
+        return try await bench.commit(.insertPending(pending, limits: one))
+      }
+      try bench.equal(try await hold(1, .flow), .committed)
+      try bench.equal(try await hold(2, .flow), .limited(.caller))
+      try bench.equal(try await hold(3, .flow, "mail"), .committed)
+      try bench.equal(try await hold(4, .flow, "web"), .limited(.total))
+      for (index, purpose) in PendingPurpose.allCases.enumerated() where purpose != .flow {
+        try bench.equal(try await hold(10 + index, purpose), .committed)
+      }
+    },
+    Promise("when its caller's places are full, the network with most of them gives up its newest rows") { bench in
+      let four = PendingLimits(perAccountMax: 9, perCallerMax: 4, totalMax: 9)
+      func hold(_ number: Int, _ network: Int?, caller: String = "shop") async throws -> Outcome {
+        var pending = bench.pending(number, of: "", caller: caller)
+        pending.purpose = .flow
+        pending.network = network.map { bench.digest(100 + $0) }
+        pending.createdAt = Bench.noon.adding(millis: Int64(number))
+        return try await bench.commit(.insertPending(pending, limits: four))
+      }
+      func held() async throws -> [Int] {
+        var held: [Int] = []
+        for number in 1...12 where try await bench.loadPending(bench.digest(number)) != nil { held.append(number) }
+        return held
+      }
+      try bench.equal(try await hold(12, 1, caller: "mail"), .committed)
+      for number in 1...4 { try bench.equal(try await hold(number, 1), .committed) }
+      try bench.equal(try await hold(5, 1), .limited(.caller))
+      try bench.equal(try await hold(6, 2), .committed)
+      try bench.equal(try await held(), [1, 2, 3, 6, 12])
+      try bench.equal(try await hold(7, nil), .committed)
+      try bench.equal(try await held(), [1, 2, 6, 7, 12])
+      // Each network now has as many as the largest would have left.
+      try bench.equal(try await hold(8, 2), .limited(.caller))
+      try bench.equal(try await hold(9, nil), .limited(.caller))
+      try bench.equal(try await hold(10, 3), .committed)
+      try bench.equal(try await hold(11, 4), .limited(.caller))
+      try bench.equal(try await held(), [1, 6, 7, 10, 12])
+    },
+    Promise("when all places for a purpose are full, the caller's own largest network makes room") { bench in
+      let two = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 3)
+      func hold(_ number: Int, _ network: Int, _ caller: String) async throws -> Outcome {
+        var pending = bench.pending(number, of: "ann", caller: caller)
+        pending.network = bench.digest(100 + network)
+        return try await bench.commit(.insertPending(pending, limits: two))
+      }
+      for number in 1...3 { try bench.equal(try await hold(number, 1, "shop"), .committed) }
+      try bench.equal(try await hold(4, 2, "mail"), .limited(.total))
+      try bench.equal(try await hold(5, 2, "shop"), .committed)
+      try bench.equal(try await hold(6, 2, "mail"), .limited(.total))
+      // Rows that made room hold no place of their account any more.
+      let three = PendingLimits(perAccountMax: 4, perCallerMax: 9, totalMax: 9)
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(7, of: "ann"), limits: three)), .committed)
+      try bench.equal(
+        try await bench.commit(.insertPending(bench.pending(8, of: "ann"), limits: three)), .limited(.account))
+    },
+    Promise("parallel calls of other networks each find room where one network filled the places") { bench in
+      let twenty = PendingLimits(perAccountMax: 99, perCallerMax: 20, totalMax: 99)
+      for number in 1...20 {
+        var pending = bench.pending(number, of: "")
+        (pending.purpose, pending.network) = (.flow, bench.digest(200))
+        try await bench.prepare(.insertPending(pending, limits: twenty))
+      }
+      let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+        for number in 21...30 {
+          var pending = bench.pending(number, of: "")
+          (pending.purpose, pending.network) = (.flow, bench.digest(200 + number))
+          let write = Write.insertPending(pending, limits: twenty)
+          group.addTask { try await bench.commit(write) }
+        }
+        return try await group.reduce(into: [Outcome]()) { $0.append($1) }
+      }
+      try bench.equal(outcomes, Array(repeating: .committed, count: 10))
     },
     Promise("a maximum of none holds none") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
@@ -163,14 +243,20 @@ extension Promise {
       try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
       try bench.equal(try await bench.loadPending(bench.digest(1)), bench.pending(1, of: "bob"))
     },
-    Promise("deleting the pending rows of an account can spare a purpose") { bench in
+    Promise("deleting the pending rows of an account can spare purposes") { bench in
       var wayBack = bench.pending(2, of: "ann")
       wayBack.purpose = .revertEmail
+      var reset = bench.pending(3, of: "ann")
+      reset.purpose = .resetPassword
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertPending(wayBack, limits: .wide))
-      try await bench.prepare(.deletePendings(accountID: "ann", sparing: .revertEmail))
+        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertPending(wayBack, limits: .wide),
+        .insertPending(reset, limits: .wide))
+      try await bench.prepare(.deletePendings(accountID: "ann", sparing: [.revertEmail, .resetPassword]))
       try bench.equal(try await bench.loadPending(bench.digest(1)), nil)
       try bench.equal(try await bench.loadPending(bench.digest(2)), wayBack)
+      try bench.equal(try await bench.loadPending(bench.digest(3)), reset)
+      try await bench.prepare(.deletePendings(accountID: "ann", sparing: [.revertEmail]))
+      try bench.equal(try await bench.loadPending(bench.digest(3)), nil)
       try await bench.prepare(.deletePendings(accountID: "ann"))
       try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
     },

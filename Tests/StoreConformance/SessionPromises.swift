@@ -107,6 +107,21 @@ extension Promise {
       wanted.idleExpiresAt = idle
       try bench.equal(try await bench.loadSession("s"), wanted)
     },
+    Promise("a session can change what its login is called, while it is open") { bench in
+      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      func rename(_ id: String, after millis: Int64) -> Write {
+        .renameSession(
+          id: id, signInProviderID: "oidc.b", methods: ["pwd", "fed"], at: Bench.noon.adding(millis: millis))
+      }
+      try await bench.prepare(rename("s", after: 1))
+      var wanted = bench.session("s", of: "ann", refresh: 1)
+      (wanted.signInProviderID, wanted.methods) = ("oidc.b", ["pwd", "fed"])
+      try bench.equal(try await bench.loadSession("s"), wanted)
+      try bench.equal(try await bench.commit(rename("t", after: 1)), .stale)
+      try bench.equal(try await bench.commit(rename("s", after: 1000)), .stale)
+      try await bench.prepare(.closeSession(id: "s", at: Bench.noon, reason: "signed_out"))
+      try bench.equal(try await bench.commit(rename("s", after: 1)), .stale)
+    },
     Promise("a rotation from any other token is stale") { bench in
       try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
       for (id, from) in [("s", 2), ("t", 1)] {

@@ -19,6 +19,16 @@ extension Promise {
       try bench.equal(try await bench.commit(.countThrottle(sixth)), .throttled(sixth.kind, until: until))
       try await bench.prepare(.countThrottle(bench.count(1, at: 1010, refusesBlocked: true)))
     },
+    Promise("a block that a clock dated ahead ends with its correction, and counting begins again") { bench in
+      let ahead: Int64 = 86_400_000
+      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, at: ahead, refusesBlocked: true))) }
+      try bench.equal(try await bench.throttle(1)?.block(at: bench.later(ahead)) != nil, true)
+      try bench.equal(try await bench.throttle(1)?.block(at: bench.later(1)), nil)
+      try await bench.prepare(.countThrottle(bench.count(1, at: 1, refusesBlocked: true)))
+      try bench.equal(
+        try await bench.throttle(1),
+        ThrottleRecord(key: bench.digest(1), count: 1, since: bench.later(1), expiresAt: bench.later(1001)))
+    },
     Promise("what is refused for its throttle writes nothing else either") { bench in
       for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, refusesBlocked: true))) }
       let refused = bench.count(1, refusesBlocked: true)
@@ -40,6 +50,29 @@ extension Promise {
       for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1))) }
       try bench.equal(
         try await bench.commit(reset), .throttled(.sendsPerRecipient, until: bench.later(1000)))
+    },
+    Promise("a reset that lifts blocks ends one") { bench in
+      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      for _ in 0..<2 {
+        try await bench.prepare(
+          .resetThrottle(bench.digest(1), .sendsPerRecipient, at: bench.later(1), liftsBlock: true))
+        try bench.equal(try await bench.throttle(1), nil)
+      }
+    },
+    Promise("a device that was signed out before its account was cut off is not known") { bench in
+      var ann = bench.account("ann", email: "ann@example.com")
+      try await bench.prepare(.insertAccount(ann), .insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(.closeSession(id: "s", at: bench.later(10), reason: "signed_out"))
+      for (cutOff, isKnown) in [(9, true), (10, false), (11, false)] {
+        ann.tokensValidAfter = bench.later(Int64(cutOff))
+        try await bench.prepare(.updateAccount(ann))
+        ann.version += 1
+        let facts = try await bench.load {
+          $0.email = "ann@example.com"
+          $0.deviceID = "device"
+        }
+        try bench.equal(facts.deviceIsKnown, isKnown)
+      }
     },
     Promise("a device is known where its owner has a session on it that nobody else ended") { bench in
       try await bench.prepare(

@@ -177,6 +177,20 @@ import Testing
     await store.close()
     await other.close()
   }
+
+  @Test func `half of a caller's limit is reported once in a window`() async throws {
+    let place = try Place()
+    let notes = CountNotes()
+    let store = try place.open(observer: notes) { $0.countingMillis = 3_600_000 }
+    for _ in 0..<3 {
+      let count = ThrottleCount(
+        key: Digest([UInt8](repeating: 1, count: 32)), kind: .sendsPerCaller, rule: ThrottleRule(4, inMillis: 1_000),
+        at: Timestamp(millis: 0), refusesBlocked: false)
+      #expect(try await store.commit(.countThrottle(count)) == .committed)
+    }
+    #expect(notes.counts.withLock { $0.filter { $0.hasPrefix("half") } } == ["half sends_per_caller"])
+    await store.close()
+  }
 }
 
 private final class FullNotes: PartialObserver {
@@ -190,4 +204,5 @@ private final class CountNotes: PartialObserver {
 
   func holds(pendingRows count: Int) { counts.withLock { $0.append("pending \(count)") } }
   func holds(waitingDeliveries count: Int) { counts.withLock { $0.append("waiting \(count)") } }
+  func reachedHalf(of limit: ThrottleKind) { counts.withLock { $0.append("half \(limit.rawValue)") } }
 }

@@ -103,19 +103,21 @@ final class Embedded: Sendable {
 
   private static func fillPendings(_ store: SQLiteStore) async throws {
     for (index, accountID) in ["full", "full", "", "a", "a"].enumerated() {
-      let pending = PendingRecord(
+      var pending = PendingRecord(
         digest: digest(index), purpose: index == 2 ? .flow : .link,
         identity: IdentityKey(providerID: "oidc.corp", subject: "s\(index)"), email: index == 2 ? nil : "a@b.c",
         tier: index == 3 ? .unverified : .verified, accountID: accountID, caller: CallerName(index == 0 ? odd : "shop"),
         binding: index == 1 ? nil : digest(9), attemptID: "attempt", sealed: index == 2 ? [] : [0, 1, 255],
         createdAt: noon, expiresAt: at(1_000), attemptsLeft: 2)
+      if index == 1 { pending.network = digest(6) }
       let limits = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)
       try await put(store, .insertPending(pending, limits: limits))
     }
     try await put(store, .completePending(digest(1), version: 1, at: noon, accountID: "full", sessionID: "open"))
     for id in ["waiting", "buried"] {
-      let delivery = DeliveryRecord(
+      var delivery = DeliveryRecord(
         id: id, channel: .textMessage, kind: "code", sealed: [1, 0, 2], createdAt: noon, expiresAt: at(1_000))
+      if id == "waiting" { (delivery.priority, delivery.mergeKey) = (.notice, digest(8)) }
       try await put(store, .enqueueDelivery(delivery, queueMax: 9))
     }
     try await put(store, .buryDelivery(id: "buried", at: at(1), reason: odd, keptUntil: at(2)))
@@ -202,7 +204,7 @@ final class Embedded: Sendable {
       query { $0.phoneNumber = "+49151" },
       query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },
       query { ($0.signingKeys, $0.importKeyID) = (true, "key") },
-      query { $0.deliveries = DueDeliveries(at: at(10), rowsMax: [.mail: 9, .textMessage: 9]) },
+      query { $0.deliveries = DueDeliveries(at: at(10), rowsMax: [.init(.textMessage, .notice): 9]) },
       query { $0.openSessions = OpenSessionsQuery(accountID: "full", at: at(7), most: 9) },
       query { $0.idleAnonymous = IdleQuery(before: at(10), accountsMax: 9) },
       query { $0.page = PageOrder(afterID: nil, accountsMax: 100) },

@@ -40,7 +40,7 @@ import Testing
     try connection.execute("INSERT INTO pending_counts VALUES ('account', 'ann', 3), ('caller', 'shop', 3)")
     try Migrations.run(on: connection)
     let counts = try connection.texts("SELECT scope || ' ' || name || ' ' || held FROM pending_counts")
-    #expect(counts == ["account ann 1", "caller shop 3", "stranger ann 2"])
+    #expect(counts == ["account ann 1", "caller link shop 3", "purpose link 3", "stranger ann 2"])
   }
 
   @Test func `sessions that were there before they told of sign-ins leave that to their account`() throws {

@@ -14,6 +14,8 @@ private final class Notes: PartialObserver {
     case full
     case pendings(Int)
     case deliveries(Int)
+    case half(ThrottleKind)
+    case removed(PendingPurpose)
   }
 
   private let notes = Mutex<[Note]>([])
@@ -38,6 +40,10 @@ private final class Notes: PartialObserver {
   func holds(pendingRows count: Int) { add(.pendings(count)) }
   func holds(waitingDeliveries count: Int) { add(.deliveries(count)) }
 
+  func reachedHalf(of limit: ThrottleKind) { add(.half(limit)) }
+
+  func removedPending(for purpose: PendingPurpose) { add(.removed(purpose)) }
+
   private func add(_ note: Note) { notes.withLock { $0.append(note) } }
 }
 
@@ -47,14 +53,14 @@ private final class Notes: PartialObserver {
 
   init() throws { folder = try Folder() }
 
-  private func pending(_ number: UInt8, of accountID: String) -> Write {
-    .insertPending(
-      PendingRecord(
-        digest: Digest([UInt8](repeating: number, count: 32)), purpose: .link,
-        identity: IdentityKey(providerID: "oidc.a", subject: "\(number)"), email: nil, tier: .verified,
-        accountID: accountID, caller: CallerName("shop"), binding: nil, attemptID: "\(number)", sealed: [],
-        createdAt: Timestamp(millis: 0), expiresAt: Timestamp(millis: 10), attemptsLeft: 1),
-      limits: PendingLimits(perAccountMax: 2, perCallerMax: 9, totalMax: 9))
+  private func pending(_ number: UInt8, of accountID: String, network: UInt8? = nil, perCallerMax: Int = 9) -> Write {
+    var pending = PendingRecord(
+      digest: Digest([UInt8](repeating: number, count: 32)), purpose: .link,
+      identity: IdentityKey(providerID: "oidc.a", subject: "\(number)"), email: nil, tier: .verified,
+      accountID: accountID, caller: CallerName("shop"), binding: nil, attemptID: "\(number)", sealed: [],
+      createdAt: Timestamp(millis: 0), expiresAt: Timestamp(millis: 10), attemptsLeft: 1)
+    pending.network = network.map { Digest([UInt8](repeating: $0, count: 32)) }
+    return .insertPending(pending, limits: PendingLimits(perAccountMax: 2, perCallerMax: perCallerMax, totalMax: 9))
   }
 
   @Test func `a commit is told with its size before anyone is answered, and each change by what it came to`()
@@ -96,6 +102,22 @@ private final class Notes: PartialObserver {
     await again.close()
   }
 
+  @Test func `a row that makes room is reported once, and not when the change is refused after all`() async throws {
+    let store = try SQLiteStore(path: folder.file, observer: notes)
+    for number in 1...2 as ClosedRange<UInt8> {
+      _ = try await store.commit(pending(number, of: "", network: 1, perCallerMax: 2))
+    }
+    _ = notes.take()
+    let refused = Change([
+      pending(3, of: "", network: 2, perCallerMax: 2), .guardAccount(id: "missing", version: 1),
+    ])
+    #expect(try await store.commit(refused, fate: Fate()) == .stale)
+    #expect(!notes.take().contains(.removed(.link)))
+    _ = try await store.commit(pending(3, of: "", network: 2, perCallerMax: 2))
+    #expect(notes.take() == [.committed(1), .pendings(2), .removed(.link), .settled(.committed)])
+    await store.close()
+  }
+
   @Test func `the number of messages that wait is told when it changes`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     _ = notes.take()
@@ -121,5 +143,29 @@ private final class Notes: PartialObserver {
     await store.close()
     await #expect(throws: StoreError.closed) { try await store.commit(.insertAccount(AccountRecord("a"))) }
     #expect(notes.take() == [])
+  }
+
+  @Test func `half of a caller's limit is reported once in a window, and of no other limit`() async throws {
+    let store = try SQLiteStore(path: folder.file, observer: notes)
+    func reported(_ kind: ThrottleKind, _ times: Int, at: Int64 = 0) async throws -> Int {
+      _ = notes.take()
+      for _ in 0..<times { _ = try await store.commit(.countThrottle(.sample(kind, at: at))) }
+      return notes.take().count { $0 == .half(kind) }
+    }
+    #expect(try await reported(.sendsPerCaller, 1) == 0)
+    #expect(try await reported(.sendsPerCaller, 1) == 1)
+    #expect(try await reported(.sendsPerCaller, 1) == 0)
+    #expect(try await reported(.sendsPerCaller, 2, at: 1_000) == 1)
+    #expect(try await reported(.sendsPerNetwork, 3) == 0)
+    await store.close()
+  }
+}
+
+extension ThrottleCount {
+  /// One of at most 4 in a second.
+  fileprivate static func sample(_ kind: ThrottleKind, at millis: Int64) -> ThrottleCount {
+    ThrottleCount(
+      key: Digest([UInt8](repeating: kind.isPerCaller ? 1 : 2, count: 32)), kind: kind,
+      rule: ThrottleRule(4, inMillis: 1_000), at: Timestamp(millis: millis), refusesBlocked: false)
   }
 }

@@ -75,7 +75,8 @@ func `RFC 7301: a port of HTTP/1.1 makes no handshake with who wants something e
 }
 
 @Test(arguments: [
-  ("uri", PeerName.name("spiffe://corp.test/caller")), ("dns", .name("only.test")), ("nameless", .unusable),
+  ("uri", PeerName.name("uri:spiffe://corp.test/caller")), ("dns", .name("dns:only.test")), ("nameless", .unusable),
+  ("impostor", .name("dns:spiffe://corp.test/caller")), ("capitals", .name("dns:only.test")),
 ])
 func `a client is named by its certificate: by its first URI, else by its first DNS name`(
   certificate: String, name: PeerName

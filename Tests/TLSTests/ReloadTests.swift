@@ -96,7 +96,7 @@ private func serial(_ name: String) -> String {
   served.put("two-authorities.pem", "ca.crt")
   #expect(served.look().loaded != nil)
   let after = try await Meeting.of(served.current.context, stranger)
-  #expect(after.peerName == .name("stranger.test"))
+  #expect(after.peerName == .name("dns:stranger.test"))
 }
 
 /// What is put under which name, and the setting that is to blame.

@@ -24,5 +24,8 @@ extension PartialObserver {
   package func heldUpEvents(_ why: String) {}
   package func freedEvents() {}
   package func holds(pendingRows: Int) {}
+  package func removedPending(for purpose: PendingPurpose) {}
   package func holds(waitingDeliveries: Int) {}
+  package func leftUnqueued(_ why: UnqueuedNotice) {}
+  package func reachedHalf(of limit: ThrottleKind) {}
 }

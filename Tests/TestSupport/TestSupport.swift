@@ -3,7 +3,7 @@
 // Owns: folders that go with their test, waiting for what comes about by itself, memory for messages, and what fakes of
 // a store leave out. Does not own what belongs to the tests of one module: that stands in their Support.swift.
 
-package import Wire
+package import API
 
 /// False: it did not come about in time.
 package func eventually(_ condition: () -> Bool) async -> Bool {

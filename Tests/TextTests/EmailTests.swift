@@ -96,6 +96,24 @@ struct EmailTests {
     #expect(throws: TextError.invalidEmail(.localPart)) { try normaliseEmail(address) }
   }
 
+  @Test(arguments: ["a..b@docomo.ne.jp", "a.@ezweb.ne.jp", "a...@au.com", "a-.b..c@t.ezweb.ne.jp", "A..B@DOCOMO.NE.JP"])
+  func `Local parts of Japanese mobile providers may repeat dots and end with one`(address: String) throws {
+    #expect(try normaliseEmail(address) == address.lowercased())
+  }
+
+  @Test(arguments: [
+    "a..b@example.com", "a..b@notdocomo.ne.jp", "a..b@docomo.ne.jp.example.com", "a..b@ne.jp", ".a@docomo.ne.jp",
+    "..@docomo.ne.jp", "@docomo.ne.jp", "a..\u{200B}@docomo.ne.jp", "a..@b@docomo.ne.jp", "\"a..b\"@docomo.ne.jp",
+  ])
+  func `Elsewhere, at the beginning, and with other characters dots are not free`(address: String) {
+    #expect(throws: TextError.self) { try normaliseEmail(address) }
+  }
+
+  @Test func `Only a local part needs SMTPUTF8`() throws {
+    #expect(try needsSMTPUTF8(normaliseEmail("amélie@example.com")))
+    #expect(try !needsSMTPUTF8(normaliseEmail("amelie@café.example")))
+  }
+
   @Test(arguments: [
     "a@", "a@example", "a@localhost", "a@.com", "a@example..com", "a@-example.com", "a@example-.com", "a@exa_mple.com",
     "a@127.0.0.1", "a@[127.0.0.1]", "a@example.com:25", "a@example.123", "a@exam\u{0}ple.com", "a@.", "Ä@.", "Ä@",

@@ -18,6 +18,15 @@ import Text
     #expect(Network(address)?.text == text)
   }
 
+  @Test func `an IPv6 address counts for its /64, /56 and /48, each with room for more hosts`() {
+    func counting(_ address: String) -> [String] { Network.counting(address).map { "\($0.network.text) \($0.share)" } }
+    #expect(
+      counting("2001:db8:1:2345::1")
+        == ["2001:db8:1:2345::/64 1", "2001:db8:1:2300::/56 4", "2001:db8:1:0::/48 16"])
+    #expect(counting("2001:db8:1:23ff::1").last == "2001:db8:1:0::/48 16")
+    #expect(counting("192.0.2.1") == ["192.0.2.1 1"] && counting("unknown") == ["unknown 1"] && counting("") == [])
+  }
+
   @Test(arguments: [
     ("", nil), ("unknown", "unknown"), ("1:2:3", "1:2:3"), ("1::2::3", "1::2::3"), (":1:2:3:4:5:6:7", ":1:2:3:4:5:6:7"),
     ("12345::", "12345::"), ("::1.2.3", "::1.2.3"), ("1:2:3:4:5:6:7::8:9", "1:2:3:4:5:6:7::8:9"),

@@ -20,16 +20,15 @@ enum Layers {
       others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
-      ours: ["Client", "Wire", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),
+      ours: ["Client", "API", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
-      ours: ["Client", "Reactor", "Crypto", "Encodings"],
-      c: ["Messages"],
+      ours: ["Client", "API", "Reactor", "Crypto", "Encodings"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
     Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
-        "Services", "Wire", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
+        "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
         "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
@@ -38,15 +37,14 @@ enum Layers {
       ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     Layer(
       module: "Services", firstFile: "Method.swift",
-      ours: ["Wire", "GRPC", "Identity", "Admission", "Text", "Store", "Import"],
+      ours: ["API", "GRPC", "Identity", "Admission", "Text", "Encodings", "Store", "Import"],
       others: ["Synchronization"]),
     Layer(
-      module: "Client", firstFile: "Client.swift", ours: ["Wire", "GRPC", "HTTP2", "TLS", "Reactor"],
-      c: ["CProtobufC", "Messages"]),
+      module: "Client", firstFile: "Client.swift", ours: ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
     Layer(
-      module: "Wire", firstFile: "Wire.swift", ours: ["Encodings"], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
+      module: "API", firstFile: "API.swift", ours: ["Encodings"], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: ["Encodings"]),
-    Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2"]),
+    Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2", "CSessionMemory"]),
     Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),
     Layer(
       module: "Delivery", firstFile: "Delivery.swift", ours: ["Fetch", "Reactor", "Crypto", "Encodings", "Store"],

@@ -69,12 +69,13 @@ enum Tree {
 
   static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: root + "/" + path) }
 
+  private static let generated = ["Sources/C/Messages/", "Sources/API/Generated/"]
   private static let endings = [".swift", ".h", ".c", ".py", ".proto", ".json5", ".sh"]
 
   private static func textFiles(below folder: String) -> [TextFile] {
     let paths = (try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + folder)) ?? []
     return paths.map { folder + "/" + $0 }.filter { path in
-      guard !path.hasPrefix("Sources/C/Messages/"), !path.contains("/.") else { return false }
+      guard !generated.contains(where: path.hasPrefix), !path.contains("/.") else { return false }
       // The scripts have no ending.
       let isScript = path.hasPrefix("deploy/") && !path.dropFirst("deploy/".count).contains { ".,/".contains($0) }
       return isScript || endings.contains(where: path.hasSuffix)

@@ -61,6 +61,27 @@ struct ProviderTokenTests {
     #expect(try refusal(["aud": #"["web"]"#]) == nil)
   }
 
+  @Test(arguments: [
+    (#"["web","project"]"#, #""web""#, nil), (#"["project","web","ios"]"#, #""ios""#, nil),
+    (#"["web","project"]"#, nil, .authorizedParty), (#"["web","project"]"#, #""project""#, .authorizedParty),
+    (#""project""#, #""web""#, .audience), (#"["project"]"#, #""web""#, .audience),
+    (#"["web","project","other"]"#, #""web""#, .untrustedAudience),
+    (#"["web","Project"]"#, #""web""#, .untrustedAudience),
+  ] as [(String, String?, TokenRefusal?)])
+  func `An additional audience is accepted next to a client id and an azp of ours, and never alone (check 41)`(
+    audience: String, party: String?, expected: TokenRefusal?
+  ) {
+    let rules = ProviderTokenRules(
+      issuers: ["https://issuer.example"], clientIDs: ["web", "ios"], additionalAudiences: ["project"],
+      algorithms: [.es256])
+    do {
+      let claims = try verify(["aud": audience, "azp": party], rules: rules)
+      #expect(expected == nil && claims.audiences.contains("project"))
+    } catch {
+      #expect(error as? TokenRefusal == expected)
+    }
+  }
+
   @Test func `A missing azp beside several audiences, and a foreign one beside any, are refused (check 41)`() throws {
     #expect(try refusal(["aud": #"["web","ios"]"#]) == .authorizedParty)
     for party in [#""other""#, "1", "null", #""""#, #"["web"]"#] {

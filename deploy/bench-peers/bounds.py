@@ -53,8 +53,8 @@ def password_hash(tool: Path, password: str, memory_kib: int, iterations: int) -
     return _output(str(tool), "hash", password, str(memory_kib), str(iterations))
 
 
-def argon2id(tool: Path, core: int, password: str, phc: str, seconds: int, how: str = "verify") -> Rate:
-    return _rate("taskset", "-c", str(core), str(tool), how, password, phc, str(seconds))
+def argon2id(tool: Path, core: int, password: str, phc: str, seconds: int) -> Rate:
+    return _rate("taskset", "-c", str(core), str(tool), "verify", password, phc, str(seconds))
 
 
 def session_updates(tool: Path, core: int, store: Path, batch: int, seconds: int) -> Rate:

@@ -31,18 +31,6 @@ void lk_be_prompt(void) {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-int lk_wait_at_most(sem_t *semaphore, int64_t nanos) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  nanos += until.tv_nsec;
-  until.tv_sec += nanos / 1000000000;
-  until.tv_nsec = nanos % 1000000000;
-  int result;
-  do result = sem_clockwait(semaphore, CLOCK_MONOTONIC, &until);
-  while (result != 0 && errno == EINTR);
-  return result == 0;
-}
-
 // proc(5): /proc/self/statm counts in pages, the second number is what is resident.
 static int64_t resident_bytes(void) {
   long long size, resident;

@@ -290,8 +290,7 @@ static inline unsigned long lk_ed25519_public_bytes(const EVP_PKEY *key, uint8_t
 // MARK: signatures over a digest
 //
 // Setting up a context costs several look-ups by name in OpenSSL 3, so each key keeps one context a use as a template
-// that is never used itself; a call copies it, which only reads the template and so may happen on any thread. Keys of
-// elliptic curves sign by ecdsa.h.
+// that is never used itself; a call copies it, which only reads the template and so may happen on any thread.
 
 static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *digest, int signing, int pss) {
   lk_begin();
@@ -352,6 +351,18 @@ static inline unsigned long lk_ecdsa_raw_to_der(
   BN_free(s);
   *outCount = written > 0 ? (size_t)written : 0;
   return lk_end(written > 0);
+}
+
+// The other way: `out` takes r and s, each of `coordinateCount` bytes.
+static inline unsigned long lk_ecdsa_der_to_raw(
+    const uint8_t *der, size_t count, size_t coordinateCount, uint8_t *out) {
+  lk_begin();
+  const int width = (int)coordinateCount;
+  ECDSA_SIG *signature = count <= LONG_MAX ? d2i_ECDSA_SIG(NULL, &der, (long)count) : NULL;
+  int succeeded = signature && BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, width) == width
+      && BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + width, width) == width;
+  ECDSA_SIG_free(signature);
+  return lk_end(succeeded);
 }
 
 // MARK: Ed25519 hashes the message itself, so it has no digest to be given (RFC 8032 5.1.6)

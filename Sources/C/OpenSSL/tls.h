@@ -183,6 +183,7 @@ static inline int lk_tls_configure(SSL_CTX *context, int tls13_only, int http1) 
 
 // The name that a certificate gives its holder: its first URI, else its first DNS name (semantics: URI then DNS).
 // Returns the bytes written, -1: a certificate without a usable name.
+enum { LK_TLS_NAME_TYPE_BYTES = 4 };
 static inline int lk_tls_certificate_name(const X509 *certificate, char *name, int most) {
   GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
   int found = -1;
@@ -194,9 +195,14 @@ static inline int lk_tls_certificate_name(const X509 *certificate, char *name, i
       int bytes = ASN1_STRING_length(text);
       const unsigned char *data = ASN1_STRING_get0_data(text);
       // An inner NUL would make two names of one.
-      if (bytes > 0 && bytes <= most && !memchr(data, 0, (size_t)bytes)) {
-        memcpy(name, data, (size_t)bytes);
-        found = bytes;
+      if (bytes > 0 && bytes <= most - LK_TLS_NAME_TYPE_BYTES && !memchr(data, 0, (size_t)bytes)) {
+        memcpy(name, pass == 0 ? "uri:" : "dns:", LK_TLS_NAME_TYPE_BYTES);
+        // RFC 4343: the case of a DNS name does not matter.
+        for (int at = 0; at < bytes; at++) {
+          int is_capital = pass == 1 && data[at] >= 'A' && data[at] <= 'Z';
+          name[LK_TLS_NAME_TYPE_BYTES + at] = (char)(is_capital ? data[at] | 0x20 : data[at]);
+        }
+        found = LK_TLS_NAME_TYPE_BYTES + bytes;
       }
     }
   }

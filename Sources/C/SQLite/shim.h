@@ -1,7 +1,5 @@
 // What Swift cannot import of SQLite: variadic functions, and macros that are more than a number.
 #pragma once
-#include "log.h"
-#include "mapping.h"
 #include <sqlite3.h>
 
 static const int csqlite_ioerr_fsync = SQLITE_IOERR_FSYNC;

@@ -26,7 +26,7 @@ struct MailForm {
       // The same at each attempt, so that a mailbox can tell a repetition.
       "Message-ID: <\(letter.id)@\(sender.domain)>",
       "From: \(sender.name.isEmpty ? "" : MailForm.encoded(sender.name) + "\r\n ")<\(sender.address)>",
-      "To: <\(letter.recipient)>",
+      "To: <\(MailForm.quoted(letter.recipient))>",
       "Subject: \(MailForm.encoded(words.subject))",
       "MIME-Version: 1.0",
       // RFC 3834, 5: nobody's holiday answers to it.
@@ -42,6 +42,14 @@ struct MailForm {
       ["--\(boundary)"] + MailForm.part(kind, text)
     }
     return MailForm.lines(head + parts + ["--\(boundary)--"])
+  }
+
+  /// The address as SMTP and mail headers write it. A local part that is no dot-atom is a quoted string (RFC 5322,
+  /// 3.4.1).
+  static func quoted(_ address: String) -> String {
+    guard let at = address.lastIndex(of: "@") else { return address }
+    let local = address[..<at]
+    return local.hasSuffix(".") || local.contains("..") ? "\"\(local)\"\(address[at...])" : address
   }
 
   private static func lines(_ lines: [String]) -> [UInt8] { Array((lines.joined(separator: "\r\n") + "\r\n").utf8) }

@@ -38,7 +38,8 @@ package struct SMTPRoad: Road {
     let heloName = relay.heloName.isEmpty ? String(relay.sender.domain) : relay.heloName
     let mail = MailRequest(
       host: relay.host, port: relay.port, security: relay.security, heloName: heloName, user: relay.user,
-      password: relay.password?.revealed ?? "", sender: relay.sender.address, recipient: letter.recipient,
+      password: relay.password?.revealed ?? "", sender: relay.sender.address,
+      recipient: MailForm.quoted(letter.recipient),
       bytes: bytes)
     do {
       return SMTPRoad.verdict(try await fetcher.send(mail))

@@ -3,12 +3,12 @@ extension BuiltIn {
     "phone_code": """
       Subject: Your code
 
-      Your code is {{code}}. It is good for {{minutes}} minutes. Give it to nobody.
+      Your code is {{code}}. It is valid for {{lifetime}}. Do not share it with anyone.
       """,
     "second_factor_code": """
       Subject: Your code
 
-      Your code for signing in is {{code}}. It is good for {{minutes}} minutes. Give it to nobody.
+      Your code for signing in is {{code}}. It is valid for {{lifetime}}. Do not share it with anyone.
       """,
     "email_link": """
       Subject: Sign in
@@ -17,7 +17,7 @@ extension BuiltIn {
 
       {{link}}
 
-      It is good once, for {{minutes}} minutes. If you did not ask for it, do nothing: nobody is signed in.
+      The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
       """,
     "sign_up": """
       Subject: Finish signing up
@@ -26,7 +26,8 @@ extension BuiltIn {
 
       {{link}}
 
-      It is good once, for {{hours}} hours. If you did not ask for it, do nothing: there is no account.
+      The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message: there is no
+      account yet.
       """,
     "sign_up_known": """
       Subject: You have an account already
@@ -51,7 +52,7 @@ extension BuiltIn {
 
       {{link}}
 
-      It is good once, for {{hours}} hours. If you did not ask for it, do nothing.
+      The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
       """,
     "reset_password": """
       Subject: Set a new password
@@ -60,7 +61,8 @@ extension BuiltIn {
 
       {{link}}
 
-      It is good once, for {{minutes}} minutes. If you did not ask for it, do nothing: your password stays as it is.
+      The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message: your password
+      has not changed.
       """,
     "change_email": """
       Subject: Confirm your new address
@@ -69,7 +71,7 @@ extension BuiltIn {
 
       {{link}}
 
-      It is good once, for {{minutes}} minutes. If you did not ask for it, do nothing.
+      The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
       """,
   ].merging(englishNotices) { $1 }
 

@@ -3,12 +3,12 @@ extension BuiltIn {
     "phone_code": """
       Subject: Ihr Code
 
-      Ihr Code ist {{code}}. Er gilt {{minutes}} Minuten. Geben Sie ihn niemandem.
+      Ihr Code ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn niemandem.
       """,
     "second_factor_code": """
       Subject: Ihr Code
 
-      Ihr Code zur Anmeldung ist {{code}}. Er gilt {{minutes}} Minuten. Geben Sie ihn niemandem.
+      Ihr Code zur Anmeldung ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn niemandem.
       """,
     "email_link": """
       Subject: Anmeldung
@@ -17,7 +17,7 @@ extension BuiltIn {
 
       {{link}}
 
-      Er gilt einmal, {{minutes}} Minuten lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Niemand ist angemeldet.
+      Er gilt einmal, {{lifetime}} lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Niemand ist angemeldet.
       """,
     "sign_up": """
       Subject: Registrierung abschließen
@@ -26,7 +26,7 @@ extension BuiltIn {
 
       {{link}}
 
-      Der Link gilt einmal, {{hours}} Stunden lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Es gibt kein Konto.
+      Der Link gilt einmal, {{lifetime}} lang. Haben Sie ihn nicht angefordert, tun Sie nichts: Es gibt kein Konto.
       """,
     "sign_up_known": """
       Subject: Sie haben schon ein Konto
@@ -51,7 +51,7 @@ extension BuiltIn {
 
       {{link}}
 
-      Das geht einmal, {{hours}} Stunden lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
       """,
     "reset_password": """
       Subject: Neues Passwort
@@ -60,7 +60,7 @@ extension BuiltIn {
 
       {{link}}
 
-      Das geht einmal, {{minutes}} Minuten lang. Haben Sie es nicht angefordert, tun Sie nichts: Ihr Passwort bleibt.
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts: Ihr Passwort bleibt.
       """,
     "change_email": """
       Subject: Bestätigen Sie Ihre neue Adresse
@@ -69,7 +69,7 @@ extension BuiltIn {
 
       {{link}}
 
-      Das geht einmal, {{minutes}} Minuten lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
       """,
   ].merging(germanNotices) { $1 }
 

@@ -16,11 +16,15 @@ package struct TemplateKind: Hashable, Sendable {
     self.occasionalValues = occasionalValues
   }
 
-  /// What a template may name.
-  var names: Set<String> { values.union(TemplateKind.common) }
+  /// The names that a template in this language may use.
+  func names(in language: String) -> Set<String> {
+    let names = values.union(TemplateKind.common)
+    return Lifetime.isWritten(in: language) ? names.union(["lifetime"]) : names
+  }
 
-  /// What every message has beside its values: its recipient, and for how long it is good.
-  static let common: Set<String> = ["to", "minutes", "hours"]
+  /// Every message has its recipient and its lifetime. The lifetime in words, `lifetime`, exists in the languages that
+  /// `Lifetime` knows.
+  private static let common: Set<String> = ["to", "minutes", "hours"]
 }
 
 /// The templates of all kinds and languages: the built-in ones, and those of the operator's folder in their places.
@@ -43,7 +47,8 @@ package struct TemplateSet: Sendable {
       for kind in kinds {
         guard let source = sources[kind.name] else { continue }
         byLanguage[language, default: [:]][kind.name] = try Template(
-          source, name: "\(language)/\(kind.name)", names: kind.names, occasional: kind.occasionalValues)
+          source, name: "\(language)/\(kind.name)", names: kind.names(in: language),
+          occasional: kind.occasionalValues)
       }
     }
     if let folder { try TemplateSet.read(folder, kinds, into: &byLanguage) }
@@ -61,10 +66,11 @@ package struct TemplateSet: Sendable {
       throw TemplateError(template: letter.kind, why: "there is none")
     }
     var values = letter.values
-    let lifeMinutes = max(1, (letter.expiresAt.millis - letter.createdAt.millis) / 60_000)
+    let lifetime = Lifetime(millis: letter.expiresAt.millis - letter.createdAt.millis)
     values["to"] = letter.recipient
-    values["minutes"] = String(lifeMinutes)
-    values["hours"] = String(max(1, lifeMinutes / 60))
+    values["minutes"] = String(lifetime.minutes)
+    values["hours"] = String(max(1, lifetime.minutes / 60))
+    values["lifetime"] = lifetime.text(in: language)
     do throws(Template.MissingValue) {
       return try template.words(values)
     } catch {
@@ -104,8 +110,8 @@ package struct TemplateSet: Sendable {
       for kind in kinds where files.contains(kind.name + ".txt") || files.contains(kind.name + ".html") {
         let html = files.contains(kind.name + ".html") ? try text(of: "\(path)/\(kind.name).html") : nil
         byLanguage[tag(language), default: [:]][kind.name] = try Template(
-          try text(of: "\(path)/\(kind.name).txt"), html: html, name: "\(path)/\(kind.name)", names: kind.names,
-          occasional: kind.occasionalValues)
+          try text(of: "\(path)/\(kind.name).txt"), html: html, name: "\(path)/\(kind.name)",
+          names: kind.names(in: tag(language)), occasional: kind.occasionalValues)
       }
     }
   }

@@ -93,7 +93,7 @@ package struct CreateAccount: Sendable {
     let code = try environment.openCode(
       facts.code, [.signUp], isBound: false, field: "code", call: call, now: now)
     guard code.row.email == request.email else {
-      throw Failure.wrongSentCode("mailed to another address", field: "code")
+      throw Failure.otherMailbox(field: "email")
     }
     return code
   }

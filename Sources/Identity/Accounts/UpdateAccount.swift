@@ -25,7 +25,7 @@ package struct UpdateAccountRequest: Hashable, Sendable {
   }
 }
 
-/// Changes the account of an ID token. The caller goes on in a new session with tokens that say what is new.
+/// Changes the account of an ID token. The answer's tokens say what is new.
 package struct UpdateAccount: Sendable {
   private let environment: Environment
 
@@ -42,13 +42,14 @@ package struct UpdateAccount: Sendable {
     query.email = request.email
     query.idempotency = call.idempotency?.key
     // The new address is told of the change, whoever's it is.
-    let throttle = request.email.map { environment.throttle(.sends, of: $0, call: call) }
+    let throttle = request.email.map { environment.throttle(.sends, of: $0, isVerified: true, call: call) }
     throttle?.look(into: &query)
-    // A new password drives out whoever holds a stolen session, who must not keep it away by changes of his own.
-    let changes = request.newPassword == nil ? environment.throttle(.changes, of: token.accountID, call: call) : nil
-    changes?.look(into: &query)
+    // A new password ends the sessions of an attacker, whose other changes must not use up its count.
+    let matter = request.newPassword == nil ? ThrottledMatter.changes : .passwordChanges
+    let changes = environment.throttle(matter, of: token.accountID, call: call)
+    changes.look(into: &query)
     var facts = try await environment.first(query)
-    _ = try changes?.admit(facts, now: environment.clock.now())
+    _ = try changes.admit(facts, now: environment.clock.now())
     var change = AccountChange(displayName: request.displayName, photoURL: request.photoURL, email: request.email)
     if let password = request.newPassword {
       let now = environment.clock.now()
@@ -72,7 +73,7 @@ package struct UpdateAccount: Sendable {
         return .refuse(failure, writing: Change(admitted.count(at: now)))
       case .update(let update):
         let admitted = update.newEmail == nil ? nil : try throttle?.admit(facts, now: now)
-        let counted = [admitted, try changes?.admit(facts, now: now)].compactMap(\.self)
+        let counted = [admitted, try changes.admit(facts, now: now)].compactMap(\.self)
         return commit(update, caller, request.mail, counting: counted.flatMap { $0.count(at: now) }, call, now)
       }
     }
@@ -82,27 +83,37 @@ package struct UpdateAccount: Sendable {
     }
   }
 
+  /// A session alone must not end the way back that was mailed to the first owner. A new password must not end the
+  /// codes that the owner of the mailbox requested. A new address ends the codes that were sent to the old one.
+  private static func spared(by update: AccountUpdate) -> [PendingPurpose] {
+    update.newEmail == nil ? [.revertEmail, .resetPassword, .emailLink, .verifyEmail] : [.revertEmail]
+  }
+
   private typealias Result = (OpenedSession, AccountState)
 
-  /// After a new name the session of the call stays open: its other users would take its end for a sign-out. After a
-  /// new address or password everything ends that was opened or begun before it.
+  /// After a new name or photo the session of the call goes on. After a new address or password, everything ends that
+  /// was opened before it, so that another holder of the session's tokens does not share the new session.
   private func commit(
     _ update: AccountUpdate, _ caller: CallerSession, _ mail: MailOrder?, counting counts: [Write],
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let accountID = caller.state.account.id
-    let opened = environment.continueSession(caller.session, call: call, now: now)
-    var writes = [.guardSession(id: caller.session.id, at: now)] + counts + update.edit.writes
+    let opened: OpenedSession
+    var writes: [Write]
     if update.endsOtherSessions {
+      opened = environment.continueSession(caller.session, call: call, now: now)
       let reason = update.isNewPassword ? "password_changed" : "email_changed"
+      writes = [.guardSession(id: caller.session.id, at: now)] + counts + update.edit.writes
       writes += [
         .closeSession(id: caller.session.id, at: now, reason: "continued"),
         .closeSessions(accountID: accountID, except: nil, at: now, reason: reason),
-        // A thief who holds the session must not end the way back that the first owner was mailed.
-        .deletePendings(accountID: accountID, sparing: .revertEmail),
+        .deletePendings(accountID: accountID, sparing: UpdateAccount.spared(by: update)),
+        .insertSession(opened.record),
       ]
+    } else {
+      let kept = environment.keepSession(caller.session, now: now)
+      (opened, writes) = (kept.opened, kept.writes + counts + update.edit.writes)
     }
-    writes.append(.insertSession(opened.record))
     if update.isNewProfile {
       writes.append(environment.audit(AuditNote(.profileChanged, accountID: accountID), call: call, now: now))
     }

@@ -28,14 +28,10 @@ package struct WaysIn: Hashable, Sendable {
     if policy.emailLinkEnabled { methods = [WaysIn.emailLink] }
   }
 
-  /// A mailed link belongs to the same provider as the password: both name the account by its address.
+  /// Sign-in links belong to the provider of the password, since both name the account by its email address. Without a
+  /// password they are a provider of their own: no client must ask for a password that does not exist.
   package var providerIDs: [String] {
-    var providerIDs: [String] = []
-    for method in methods {
-      let providerID = method == WaysIn.emailLink ? WaysIn.password : method
-      if !providerIDs.contains(providerID) { providerIDs.append(providerID) }
-    }
-    return providerIDs
+    methods.contains(WaysIn.password) ? methods.filter { $0 != WaysIn.emailLink } : methods
   }
 
   package var isEmpty: Bool { methods.isEmpty }

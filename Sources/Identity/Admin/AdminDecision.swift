@@ -59,7 +59,7 @@ enum AdminDecision: Hashable, Sendable {
     var (after, writes) = state.cutOff(at: now, reason: "factors_removed")
     after.factors = []
     writes += state.factors.map { .deleteFactor(id: $0.id, accountID: id) }
-    writes += [.guardNoFactors(accountID: id), .deletePendings(accountID: id, sparing: .revertEmail)]
+    writes += [.guardNoFactors(accountID: id), .deletePendings(accountID: id, sparing: [.revertEmail])]
     let notes = state.factors.map { factor in
       var details = byAdministrator
       details["kind"] = factor.kind.rawValue

@@ -45,15 +45,28 @@ package struct CreateCustomToken: Sendable {
     if !request.claimsJSON.isEmpty {
       try environment.tokens.validateCustomClaims(request.claimsJSON, field: "claims_json")
     }
-    let now = environment.clock.now()
-    let token = CustomToken(
-      accountID: request.accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis),
-      claimsJSON: request.claimsJSON)
-    let grant = CustomTokenGrant(
-      customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt.wholeSeconds)
-    let note = AuditNote(
-      .customTokenCreated, accountID: request.accountID, details: ["expires_at_millis": "\(grant.expiresAt.millis)"])
-    let commit = Change([environment.audit(note, call: call, now: now)])
-    return try await environment.decideAndCommit(Query(), Facts(), call: call) { _, _ in .commit(commit, grant) }
+    var query = Query()
+    query.accountID = request.accountID
+    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+      if let closed = facts.closedAccount { return .refuse(.accountIsClosed(closed)) }
+      let token = CustomToken(
+        accountID: request.accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis),
+        claimsJSON: request.claimsJSON, cutOff: facts.account?.account.tokensValidAfter ?? Timestamp(millis: 0))
+      let grant = CustomTokenGrant(
+        customToken: try environment.tokens.mintCustomToken(token), expiresAt: token.expiresAt.wholeSeconds)
+      let note = AuditNote(
+        .customTokenCreated, accountID: request.accountID,
+        details: ["expires_at_millis": "\(grant.expiresAt.millis)"])
+      return .commit(Change([environment.audit(note, call: call, now: now)]), grant)
+    }
+  }
+}
+
+extension Failure {
+  /// The id is never given again, so that no token for it could ever sign in.
+  fileprivate static func accountIsClosed(_ closed: ClosedAccountRecord) -> Failure {
+    Failure(
+      .accountNotFound, field: "account_id", hint: "The account was removed. Mint the token for another id.",
+      metadata: closed.survivorID.isEmpty ? [:] : ["merged_into": closed.survivorID])
   }
 }

@@ -80,13 +80,28 @@ package struct OutgoingMessage: Hashable, Sendable {
 extension Environment {
   /// Puts the message into the queue, in the transaction of what it tells of.
   package func enqueue(_ message: OutgoingMessage, now: Timestamp) -> Write {
+    .enqueueDelivery(record(of: message, now: now), queueMax: policy.deliveryQueueMax)
+  }
+
+  /// Queues a notice about the account, unless an equal one waits or the account has reached its limit.
+  func enqueueNotice(_ message: OutgoingMessage, about accountID: String, now: Timestamp) -> Write {
+    var record = record(of: message, now: now)
+    record.priority = .notice
+    record.mergeKey = cryptography.keyedDigest(message.identity(about: accountID), purpose: "notice")
+    // Each kind has its own limit, so that many harmless changes do not suppress the notice of a dangerous one.
+    let count = ThrottleCount(
+      key: throttleKey(.noticesPerAccount, [accountID, message.kind.rawValue]), kind: .noticesPerAccount,
+      rule: policy.throttles[.noticesPerAccount], at: now, refusesBlocked: false)
+    return .enqueueNotice(record, within: NoticeLimits(count: count, queueMax: policy.noticeQueueMax))
+  }
+
+  private func record(of message: OutgoingMessage, now: Timestamp) -> DeliveryRecord {
     assert(message.kind.values.isSuperset(of: message.values.keys), "\(message.kind) has no \(message.values.keys)")
     let id = ids.delivery(at: now)
     let sealed = cryptography.seal(message.packed, context: OutgoingMessage.context(deliveryID: id))
-    let record = DeliveryRecord(
+    return DeliveryRecord(
       id: id, channel: message.channel, kind: message.kind.rawValue, sealed: sealed, createdAt: now,
       expiresAt: message.expiresAt)
-    return .enqueueDelivery(record, queueMax: policy.deliveryQueueMax)
   }
 
   /// What a record holds, or nil where it was not sealed here, or for another record.
@@ -108,7 +123,8 @@ extension Environment {
     }
     let expiresAt = now.adding(millis: policy.noticeLifetimeMillis)
     return addresses.map {
-      enqueue(OutgoingMessage(kind, to: .email($0), values: values, expiresAt: expiresAt), now: now)
+      enqueueNotice(
+        OutgoingMessage(kind, to: .email($0), values: values, expiresAt: expiresAt), about: state.account.id, now: now)
     }
   }
 }
@@ -133,16 +149,17 @@ extension Environment {
     let values = ["provider_id": providerID]
     let mails = notices(.unlinked, of: edit, values: values, now: now)
     guard let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber else { return mails }
-    return mails + textNotices(.unlinked, to: number, values: values, now: now)
+    return mails + textNotices(.unlinked, to: number, about: edit.before.id, values: values, now: now)
   }
 
   /// Nothing where no text messages are configured.
   func textNotices(
-    _ kind: OutgoingMessage.Kind, to number: String, values: [String: String], now: Timestamp
+    _ kind: OutgoingMessage.Kind, to number: String, about accountID: String, values: [String: String], now: Timestamp
   ) -> [Write] {
     guard policy.textMessagesEnabled else { return [] }
     let expiresAt = now.adding(millis: policy.noticeLifetimeMillis)
-    return [enqueue(OutgoingMessage(kind, to: .phoneNumber(number), values: values, expiresAt: expiresAt), now: now)]
+    let message = OutgoingMessage(kind, to: .phoneNumber(number), values: values, expiresAt: expiresAt)
+    return [enqueueNotice(message, about: accountID, now: now)]
   }
 }
 
@@ -152,6 +169,13 @@ extension OutgoingMessage {
   private static let format: UInt8 = 1
 
   fileprivate static func context(deliveryID: String) -> [UInt8] { Array("delivery \(deliveryID)".utf8) }
+
+  /// What makes two notices about an account equal: everything that the recipient can see of them.
+  fileprivate func identity(about accountID: String) -> [UInt8] {
+    var packer = Packer()
+    packer.append(accountID)
+    return packer.bytes + packed
+  }
 
   var packed: [UInt8] {
     var packer = Packer()

@@ -1,10 +1,14 @@
 import Store
+import Text
 
 /// What a client shows of a second factor.
 struct ShownCode: Hashable, Sendable {
   var code: String
-  /// Of a telephone only.
+  /// Phone factors only.
   var verificationID = ""
+
+  /// The code without the spaces and hyphens that a user pasted with it.
+  var plain: String { oneTimeCode(code) }
 }
 
 /// Whether a code is good, by its factor's own rules.
@@ -24,18 +28,17 @@ extension Environment {
     switch secret(of: factor) {
     case nil: return .refused(.wrong)
     case .totp(let secret, let lastStep):
-      let digits = shown.code.filter { $0 != " " }
-      guard let step = TOTP.step(of: digits, secret, after: lastStep, at: now, cryptography) else {
+      guard let step = TOTP.step(of: shown.plain, secret, after: lastStep, at: now, cryptography) else {
         return .refused(.wrong)
       }
       used.sealedSecret = seal(.totp(secret: secret, lastStep: step), of: factor)
     case .recoveryCodes(let codes):
-      guard let rest = codes.using(shown.code, cryptography) else { return .refused(.wrong) }
+      guard let rest = codes.using(shown.plain, cryptography) else { return .refused(.wrong) }
       used.sealedSecret = seal(.recoveryCodes(rest), of: factor)
     case .phone:
       guard let sent, sent.factorID == factor.id else { return .refused(.wrong) }
       let fault = sent.fault(
-        shown.code, verificationID: shown.verificationID, attemptsLeft: attemptsLeft, policy: policy, now: now,
+        shown.plain, verificationID: shown.verificationID, attemptsLeft: attemptsLeft, policy: policy, now: now,
         cryptography)
       if let fault { return .refused(fault) }
     }

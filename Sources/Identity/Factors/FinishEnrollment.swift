@@ -15,7 +15,7 @@ package struct FinishEnrollmentRequest: Hashable, Sendable {
 
 package struct FinishedEnrollment: Hashable, Sendable {
   package var grant: SessionGrant
-  /// Told this once.
+  /// Returned to this call and to its repeats under the same key.
   package var recoveryCodes: [String]
 }
 
@@ -29,23 +29,26 @@ package struct FinishEnrollment: Sendable {
   package func callAsFunction(
     _ request: FinishEnrollmentRequest, _ call: CallFacts
   ) async throws -> FinishedEnrollment {
+    let guesses = environment.throttle(.codeFailures, of: request.enrollmentID, call: call)
+    if let record = try await environment.recorded(call, guesses) { return try await again(record, call) }
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
+    query.idempotency = call.idempotency?.key
     query.pending = try environment.pendingDigest(request.enrollmentID)
     let throttle = environment.throttle(.codeFailures, ofAccount: token.accountID, call: call)
     throttle.look(into: &query)
     let changes = environment.throttle(.changes, of: token.accountID, call: call)
     changes.look(into: &query)
     let facts = try await environment.first(query)
-    let ended = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Ended> in
+    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Ended> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
       let refusal = EnrollmentDecision.refusal(
         held.kind, phoneNumber: held.phoneNumber, caller, policy: environment.policy, now: now)
       if let refusal { return .refuse(refusal) }
       let admitted = try throttle.admit(facts, now: now)
-      switch prove(request.code, held, now) {
+      switch prove(ShownCode(code: request.code).plain, held, now) {
       case .wrong:
         let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
         return .commit(Change(counts), .wrongCode)
@@ -54,12 +57,20 @@ package struct FinishEnrollment: Sendable {
         return enrol(held, lastStep: lastStep, row, caller, counting: counts, call, now)
       }
     }
-    switch ended {
-    case .wrongCode: throw Failure.wrongFactorCode
-    case .enrolled(let opened, let state, let recoveryCodes):
+    switch settled {
+    case .repeated(let record): return try await again(record, call)
+    case .decided(.wrongCode): throw Failure.wrongFactorCode
+    case .decided(.enrolled(let opened, let state, let recoveryCodes)):
       let grant = try await environment.grant(opened, state, now: environment.clock.now())
       return FinishedEnrollment(grant: grant, recoveryCodes: recoveryCodes)
     }
+  }
+
+  /// The recovery codes too, which the user may never have seen.
+  private func again(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> FinishedEnrollment {
+    let recoveryCodes = try environment.heldTexts(of: record)
+    return FinishedEnrollment(
+      grant: try await environment.repeatSession(of: record, call: call), recoveryCodes: recoveryCodes)
   }
 
   private enum Ended: Sendable {
@@ -78,8 +89,7 @@ package struct FinishEnrollment: Sendable {
     let cryptography = environment.cryptography
     switch held.kind {
     case .totp:
-      let digits = code.filter { $0 != " " }
-      let step = TOTP.step(of: digits, held.secret, after: nil, at: now, cryptography)
+      let step = TOTP.step(of: code, held.secret, after: nil, at: now, cryptography)
       return step.map { .proved(lastStep: $0) } ?? .wrong
     case .phone:
       guard let sent = held.sentCode, cryptography.equal(Array(code.utf8), Array(sent.code.utf8)) else {
@@ -131,7 +141,10 @@ extension FinishEnrollment {
     ]
     let notices = environment.notices(
       .factorEnrolled, to: caller.state, values: ["factor": enrolled.kind.rawValue], now: now)
-    return .commit(Change(writes + notices + counts), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
+    let remembered = environment.remember(
+      recoveryCodes, accountID: accountID, sessionID: opened.record.id, call, now)
+    return .commit(
+      Change(writes + notices + counts + remembered), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
   }
 }
 

@@ -310,10 +310,10 @@ extension HeldAssertion {
     guard firstFactor.signInProviderID == FirstFactor.customToken.signInProviderID else {
       return .identity(assertion)
     }
-    // Tokens count whole seconds: one that was good then was issued in that second at the latest.
+    // The token was valid when the call was held: only a later cut-off ends it.
     return .customToken(
       CustomToken(
-        accountID: account.id, issuedAt: heldSince.wholeSeconds, expiresAt: heldSince,
+        accountID: account.id, issuedAt: heldSince, expiresAt: heldSince,
         claimsJSON: firstFactor.claimsJSON))
   }
 }

@@ -34,7 +34,7 @@ extension Environment {
       let held = HeldEnrollment(packed: plaintext)
     else { throw Failure.enrollmentMismatch("the row was changed after it was sealed") }
     guard held.sessionID == caller.session.id else { throw Failure.enrollmentMismatch("begun in another session") }
-    guard now < record.expiresAt else {
+    guard !record.isExpired(at: now) else {
       throw Failure(.expiredCode, field: "enrollment_id", hint: "Begin the enrolment again.")
     }
     guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.enrollmentWasUsed }

@@ -1,5 +1,6 @@
 import Encodings
 import Store
+import Text
 
 /// What stands in for a lost factor: ten codes, each good once. Only their digests are kept; 80 bits cannot be found
 /// again by trying.
@@ -33,9 +34,7 @@ struct RecoveryCodes: Hashable, Sendable {
     return rest.count < digests.count ? RecoveryCodes(digests: rest) : nil
   }
 
-  /// Capitals, blanks and dashes are how somebody wrote it down.
   private static func digest(of code: String, _ cryptography: any Cryptography) -> Digest {
-    let letters = code.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: " ") }
-    return cryptography.sha256(Array("recovery code ".utf8) + letters)
+    cryptography.sha256(Array("recovery code ".utf8) + Array(oneTimeCode(code).utf8))
   }
 }

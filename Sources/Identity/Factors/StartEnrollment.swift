@@ -38,7 +38,7 @@ package struct StartEnrollment: Sendable {
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    let throttle = request.phoneNumber.map { environment.throttle(.sends, of: $0, call: call) }
+    let throttle = request.phoneNumber.map { environment.throttle(.sends, of: $0, isVerified: true, call: call) }
     throttle?.look(into: &query)
     let facts = try await environment.first(query)
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in

@@ -18,12 +18,15 @@ package struct Withdraw: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ request: WithdrawRequest, _ call: CallFacts) async throws -> SessionGrant {
+    if let record = try await environment.recorded(call) {
+      return try await environment.repeatSession(of: record, call: call)
+    }
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
+    query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
-    let (opened, state) = try await environment.decideAndCommit(query, facts, call: call) {
-      facts, now -> Step<(OpenedSession, AccountState)> in
+    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       guard let factor = caller.state.factors.first(where: { $0.id == request.factorID }) else {
         return .refuse(.noSuchFactor)
@@ -33,12 +36,17 @@ package struct Withdraw: Sendable {
       }
       return withdraw(factor, caller, call, now)
     }
-    return try await environment.grant(opened, state, now: environment.clock.now())
+    switch settled {
+    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
+    case .decided(let (opened, state)): return try await environment.grant(opened, state, now: environment.clock.now())
+    }
   }
+
+  private typealias Result = (OpenedSession, AccountState)
 
   private func withdraw(
     _ factor: FactorRecord, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
-  ) -> Step<(OpenedSession, AccountState)> {
+  ) -> Step<Result> {
     var edit = AccountEdit(caller.state)
     edit.withdraw(factor)
     if !edit.edited.hasSecondFactor { edit.edited.factors.forEach { edit.withdraw($0) } }
@@ -55,6 +63,8 @@ package struct Withdraw: Sendable {
     ]
     let notices = environment.notices(
       .factorWithdrawn, to: caller.state, values: ["factor": factor.kind.rawValue], now: now)
-    return .commit(Change(writes + notices), (opened, edit.state))
+    let remembered = call.remember(
+      "withdrawn", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
+    return .commit(Change(writes + notices + remembered), (opened, edit.state))
   }
 }

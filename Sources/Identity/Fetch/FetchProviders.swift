@@ -15,7 +15,7 @@ package final class FetchProviders: Reading {
     switch request {
     case .email(let email):
       // Under enumeration protection nothing is even looked up, so that no clock tells one address from another.
-      if call.mayFetchByEmail || !environment.policy.emailEnumerationProtection {
+      if environment.mayLookUpEmail(call) {
         query.waysIn = email
         query.includesLinkedEmail = environment.policy.oneAccountPerEmail
       }
@@ -75,10 +75,13 @@ package final class FetchProviders: Reading {
 
 extension Environment {
   /// `conflict_reveals_methods`: a bare assertion of an address is no reason to tell how its owner signs in, a proof of
-  /// it is; and a caller that may look up any address could ask anyway.
+  /// it is; and a caller that may look up any address could ask anyway, as every caller without enumeration protection.
   func reveals(_ tier: TrustTier, to call: CallFacts) -> Bool {
-    policy.conflictRevealsMethods == .always || tier >= .verified || call.mayFetchByEmail
+    policy.conflictRevealsMethods == .always || tier >= .verified || mayLookUpEmail(call)
   }
+
+  /// Whether this caller may learn if an email address has an account.
+  func mayLookUpEmail(_ call: CallFacts) -> Bool { call.mayFetchByEmail || !policy.emailEnumerationProtection }
 
   /// S8: where the account holds another subject of the same provider, neither that provider nor the mailbox tells the
   /// old holder from the new one.

@@ -16,7 +16,7 @@ extension Environment {
     guard record.caller == call.caller else { throw Failure.flowMismatch("another caller's flow") }
     guard record.binding == call.binding else { throw Failure.flowMismatch("flow of another binding") }
     guard record.purpose == .flow else { throw Failure.flowMismatch("handle for \(record.purpose.rawValue)") }
-    guard now < record.expiresAt else {
+    guard !record.isExpired(at: now) else {
       throw Failure(.flowExpired, field: Failure.flowField, hint: "Start the flow again.")
     }
     guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.flowWasUsed }

@@ -18,7 +18,7 @@ package struct StartFlow: Sendable {
   package func callAsFunction(_ request: StartFlowRequest, _ call: CallFacts) async throws -> FlowStarted {
     try call.requireBinding(environment.policy)
     try check(request, call)
-    let accountID = try await account(of: request, call)
+    let (accountID, admitted) = try await admit(request, call)
     let order = FlowOrder(
       providerID: request.providerID, redirectURI: request.redirectURI, scopes: request.scopes,
       parameters: request.parameters, loginHint: request.loginHint, freshLogin: request.purpose == .reauthenticate,
@@ -30,7 +30,8 @@ package struct StartFlow: Sendable {
       order, purpose: request.purpose, accountID: accountID, startedAt: now, stateIsEchoed: started.stateIsEchoed,
       kept: started.kept)
     let pending = environment.hold(flow, call: call, now: now)
-    let commit = Change([.insertPending(pending.record, limits: environment.policy.pendingLimits)])
+    let commit = Change(
+      admitted.count(at: now) + [.insertPending(pending.record, limits: environment.policy.pendingLimits)])
     return try await environment.decideAndCommit(Query(), Facts(), call: call) { _, _ in
       .commit(
         commit,
@@ -50,18 +51,31 @@ package struct StartFlow: Sendable {
     try call.requireRedirect(request.redirectURI, field: "redirect_uri")
   }
 
-  private func account(of request: StartFlowRequest, _ call: CallFacts) async throws -> String {
-    guard request.purpose != .signIn else {
-      guard request.idToken.isEmpty else {
-        throw Failure(.invalidField, field: "id_token", hint: "A flow that signs in takes none.")
-      }
-      return ""
-    }
-    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+  /// Rejects a throttled call before it reaches the provider or writes a row. Returns the session's account, or an
+  /// empty id for a sign-in.
+  private func admit(
+    _ request: StartFlowRequest, _ call: CallFacts
+  ) async throws -> (accountID: String, attempt: AdmittedAttempt) {
     var query = Query()
-    query.sessionID = token.sessionID
+    let token = try sessionToken(of: request)
+    query.sessionID = token?.sessionID
+    let throttle = environment.throttle(token == nil ? .flowStarts : .sessionFlowStarts, call: call)
+    throttle.look(into: &query)
     let facts = try await environment.first(query)
-    return try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.id
+    let now = environment.clock.now()
+    let attempt = try throttle.admit(facts, now: now)
+    guard let token else { return ("", attempt) }
+    return (try SessionCheck.open(token, in: facts, call: call, now: now).state.account.id, attempt)
+  }
+
+  private func sessionToken(of request: StartFlowRequest) throws -> IDToken? {
+    guard request.purpose == .signIn else {
+      return try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
+    }
+    guard request.idToken.isEmpty else {
+      throw Failure(.invalidField, field: "id_token", hint: "A flow that signs in takes none.")
+    }
+    return nil
   }
 
   /// 43 characters of base64url: as a code verifier, RFC 7636, 4.1 wants 43 to 128 of them.

@@ -57,7 +57,7 @@ enum LinkDecision: Hashable, Sendable {
     if caller.lacksSecondFactor, facts.shownFactorSince == nil { return .secondFactorRequired }
     switch proof {
     case .assertion(let assertion): return decide(assertion, facts, policy: policy, now: now)
-    case .password(let email, let hash): return decide(email: email, hash: hash, facts, now: now)
+    case .password(let email, let hash): return decide(email: email, hash: hash, facts, policy: policy, now: now)
     }
   }
 
@@ -115,13 +115,18 @@ enum LinkDecision: Hashable, Sendable {
 
   /// L8, and L9 for an account without an address. A link never exchanges an address: the new one would be unproved
   /// (check 81).
-  private static func decide(email: String, hash: String, _ facts: LinkFacts, now: Timestamp) -> LinkDecision {
+  private static func decide(
+    email: String, hash: String, _ facts: LinkFacts, policy: Policy, now: Timestamp
+  ) -> LinkDecision {
     let account = facts.caller.state.account
     if account.passwordHash != nil {
       return .refuse(
         Failure(.providerAlreadyLinked, field: "credential.password", hint: "The account has a password already."))
     }
-    if let owner = facts.emailOwner, owner.account.id != account.id {
+    if policy.signUp == .verifyFirst, account.email == nil {
+      return .refuse(.addressIsToBeProvedFirst(byLink: policy.enables(WaysIn.emailLink)))
+    }
+    if policy.signUp != .verifyFirst, let owner = facts.emailOwner, owner.account.id != account.id {
       return .refuse(
         Failure(.emailAlreadyInUse, field: "credential.password.email", hint: "Another account uses this address."))
     }
@@ -135,6 +140,15 @@ enum LinkDecision: Hashable, Sendable {
 }
 
 extension Failure {
+  /// The same for a free and an owned email address, so that a guest learns no more than Create tells (check 39).
+  static func addressIsToBeProvedFirst(byLink: Bool) -> Failure {
+    Failure(
+      .operationNotAllowed, field: "credential.password.email",
+      hint: byLink
+        ? "Link a sign-in link that was sent to this email address first, then the password."
+        : "Create an account for this email address, and merge the two accounts.")
+  }
+
   static func otherSubjectIsLinked(field: String) -> Failure {
     Failure(
       .providerAlreadyLinked, field: field,

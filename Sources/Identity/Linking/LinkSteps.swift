@@ -93,7 +93,9 @@ extension Link {
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.guardSession(id: caller.session.id, at: now)]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
-    writes.append(.insertSession(opened.record))
+    writes += [
+      .closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record),
+    ]
     writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes += verified.spentCode(for: caller.state.account.id, sessionID: opened.record.id, now)
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
@@ -165,22 +167,14 @@ extension Link {
   }
 
   /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an
-  /// hour cannot make itself young by linking. The session of the call stays open: its other users would take its end
-  /// for a sign-out. Only an anonymous person logs in by it for the first time, and leaves the guest's sessions.
+  /// hour cannot make itself young by linking, and the session goes on under its id.
   private func link(
     _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?,
     counting counts: [Write], _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     let accountID = caller.state.account.id
     let first = verified.firstFactor
-    var opened: OpenedSession
-    if caller.state.account.anonymous {
-      opened = environment.openSession(accountID: accountID, by: first, call: call, now: now)
-    } else {
-      opened = environment.continueSession(caller.session, passing: verified.passed?.factor, call: call, now: now)
-      opened.record.signInProviderID = first.signInProviderID
-      opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
-    }
+    let (opened, ofSession) = sessionOfLink(verified, caller, call, now)
     let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
     var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + counts + edit.writes
     writes += edit.endOfGuestSessions(at: now)
@@ -192,14 +186,38 @@ extension Link {
         .completePending(
           row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id))
     }
-    writes += verified.spentToken
-    writes.append(.insertSession(opened.record))
+    writes += verified.spentToken + ofSession
     writes.append(environment.audit(note, call: call, now: now))
     writes += environment.notices(
       .linked, of: edit, values: ["provider_id": first.signInProviderID], now: now)
     writes += call.remember(
       "linked", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
     return .commit(Change(writes), .session(opened, edit.state))
+  }
+
+  /// A guest logs in by a link for the first time, and leaves the guest's sessions. A link that passes a second factor
+  /// ends the session that has not passed one. Any other link goes on in the session of the call.
+  private func sessionOfLink(
+    _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
+  ) -> (OpenedSession, [Write]) {
+    let first = verified.firstFactor
+    if caller.state.account.anonymous {
+      let opened = environment.openSession(accountID: caller.state.account.id, by: first, call: call, now: now)
+      return (opened, [.insertSession(opened.record)])
+    }
+    let methods = caller.session.methods + first.methods.filter { !caller.session.methods.contains($0) }
+    guard let passed = verified.passed else {
+      var kept = environment.keepSession(caller.session, now: now)
+      kept.opened.record.signInProviderID = first.signInProviderID
+      kept.opened.record.methods = methods
+      let renaming = Write.renameSession(
+        id: caller.session.id, signInProviderID: first.signInProviderID, methods: methods, at: now)
+      return (kept.opened, kept.writes + [renaming])
+    }
+    var opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
+    opened.record.signInProviderID = first.signInProviderID
+    opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
+    return (opened, [.closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record)])
   }
 
   /// A number that another one takes the place of is unlinked as by Unlink: whoever has it has no way in any more and

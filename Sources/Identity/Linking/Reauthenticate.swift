@@ -107,7 +107,7 @@ extension Reauthenticate {
   /// The same counts as a sign-in's: a session is no place to go on guessing.
   private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
     guard case .password(let email, _) = credential else { return nil }
-    return environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
+    return environment.throttle(.passwordFailures, of: email, byDevice: true, isVerified: true, call: call)
   }
 
   private func verify(
@@ -175,7 +175,7 @@ extension Reauthenticate {
   private func verify(
     email: String, password: String, for account: AccountRecord, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> ReauthenticationProof {
-    guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
+    guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
     let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
     guard check.matches else {

@@ -14,7 +14,10 @@ enum ReauthenticateDecision: Hashable, Sendable {
   case secondFactorRequired
   case session(AccountEdit)
 
-  static let mismatch = Failure(.userMismatch, field: "credential", hint: "It is not one of this account's.")
+  static let mismatch = mismatch(field: "credential")
+  static func mismatch(field: String) -> Failure {
+    Failure(.userMismatch, field: field, hint: "It is not one of this account's.")
+  }
 
   static func decide(
     _ proof: ReauthenticationProof, _ caller: CallerSession, tokenSpent: Bool, factorPassed: Bool = false,
@@ -33,7 +36,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
       upgradedHash = upgraded
     case .customToken(let token):
       guard token.accountID == account.id else { return .refuse(mismatch) }
-      if let failure = token.refusal(by: account) { return .refuse(failure) }
+      if let failure = token.refusal(by: account, at: now) { return .refuse(failure) }
       edit.noteCustomToken()
     }
     if tokenSpent { return .refuse(.tokenWasSpent) }

@@ -114,7 +114,7 @@ extension Packer {
     append(expiresAt.millis)
   }
 
-  fileprivate mutating func append(_ texts: [String]) {
+  mutating func append(_ texts: [String]) {
     append(Int64(texts.count))
     for text in texts { append(text) }
   }
@@ -141,7 +141,7 @@ extension Unpacker {
     return list
   }
 
-  fileprivate mutating func texts() -> [String]? { list { $0.text() } }
+  mutating func texts() -> [String]? { list { $0.text() } }
 
   fileprivate mutating func factor() -> FactorRecord? {
     guard let id = text(), let accountID = text(), let kind = text().flatMap(FactorKind.init(rawValue:)),

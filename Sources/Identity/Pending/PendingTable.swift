@@ -1,5 +1,6 @@
 import Encodings
 package import Store
+import Text
 
 /// A row that is not yet written, with the handle that only its client ever gets.
 package struct NewPending: Hashable, Sendable {
@@ -33,6 +34,9 @@ extension Environment {
       digest: cryptography.sha256(secret), purpose: purpose, identity: identity, email: email, tier: tier,
       accountID: accountID, caller: call.caller, binding: call.binding, attemptID: ids.attempt(), sealed: [],
       createdAt: now, expiresAt: now.adding(millis: lifetimeMillis), attemptsLeft: policy.pendingAttemptsMax)
+    record.network = Network.counting(call.ipAddress).last.map {
+      cryptography.keyedDigest(Array($0.network.text.utf8), purpose: "network of a pending row")
+    }
     record.sealed = cryptography.seal(plaintext, context: PendingTable.context(of: record))
     return NewPending(handle: Base64URL.encode(secret), record: record)
   }
@@ -58,7 +62,7 @@ extension Environment {
     guard record.purpose == purpose, purpose.holdsAssertion else {
       throw PendingTable.mismatch("handle for \(record.purpose.rawValue)")
     }
-    guard now < record.expiresAt else {
+    guard !record.isExpired(at: now) else {
       throw Failure(.pendingCredentialExpired, hint: "Sign in with the provider again.")
     }
     if record.completedAt != nil, let accountID = record.completedAccountID, let sessionID = record.completedSessionID {

@@ -103,7 +103,7 @@ extension Environment {
   /// Mints the tokens of a session that is durable; never before its commit, or a token would outlive a lost race.
   package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) async throws -> SessionGrant {
     let claims = claims(for: opened.record, state, now: now)
-    return grant(opened, state, claims, idToken: try await tokens.mintIDToken(claims))
+    return grant(opened, state, claims, idToken: try tokens.mintIDToken(claims))
   }
 
   package func grant(

@@ -14,9 +14,12 @@ package struct Refresh: Sendable {
     var query = Query()
     query.sessionID = presented.sessionID
     query.lastSignInMayLag = true
+    query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
     let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now in
-      decide(presented, facts, call, now)
+      // Untyped, as `recorded` is.
+      let record = try call.recorded(in: facts, at: now)
+      return decide(presented, facts, call, now, isRepeat: record != nil)
     }
     switch result {
     case .opened(let session, let state):
@@ -32,16 +35,30 @@ package struct Refresh: Sendable {
   /// Out of line: inlined, it would have its room in the memory of the call's task, which is taken anew for each call.
   @inline(never)
   private func decide(
-    _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+    _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp, isRepeat: Bool
   ) -> Step<Result> {
     let decision = RefreshDecision.decide(
-      presented, facts, caller: call.caller, policy: environment.policy, now: now, environment.cryptography)
+      presented, facts, caller: call.caller, policy: environment.policy, now: now, environment.cryptography,
+      isRepeat: isRepeat)
     return switch decision {
     case .refuse(let failure): .refuse(failure)
     case .endFamily(let live): endFamily(live, call, now)
-    case .repeatAnswer(let token, let live): .answer(opened(token, live))
-    case .rotate(let token, let live): rotate(to: token, live, now)
+    case .repeatAnswer(let token, let live): repeatAnswer(token, live, isRepeat ? [] : remember(live, call, now), now)
+    case .rotate(let token, let live): rotate(to: token, live, isRepeat ? [] : remember(live, call, now), now)
+    case .goOn(let live): environment.repeating(live, now: now).map { Result.opened($0.0, $0.1) }
     }
+  }
+
+  private func remember(_ live: CallerSession, _ call: CallFacts, _ now: Timestamp) -> [Write] {
+    call.remember(
+      "refreshed", accountID: live.state.account.id, sessionID: live.session.id, policy: environment.policy, now: now)
+  }
+
+  private func repeatAnswer(
+    _ token: RefreshToken, _ live: CallerSession, _ remembered: [Write], _ now: Timestamp
+  ) -> Step<Result> {
+    guard !remembered.isEmpty else { return .answer(opened(token, live)) }
+    return .commit(Change([.guardSession(id: live.session.id, at: now)] + remembered), opened(token, live))
   }
 
   private func opened(_ token: RefreshToken, _ live: CallerSession) -> Result {
@@ -50,7 +67,9 @@ package struct Refresh: Sendable {
   }
 
   /// `auth_time` stays: a refresh is no login (check 87).
-  private func rotate(to token: RefreshToken, _ live: CallerSession, _ now: Timestamp) -> Step<Result> {
+  private func rotate(
+    to token: RefreshToken, _ live: CallerSession, _ remembered: [Write], _ now: Timestamp
+  ) -> Step<Result> {
     var next = live
     next.session.idleExpiresAt = now.adding(
       millis: environment.policy.sessionLimits(secondFactor: next.session.secondFactor).idleMillis)
@@ -58,8 +77,8 @@ package struct Refresh: Sendable {
       .confirmAccount(id: live.state.account.id, version: live.state.account.version),
       .rotateSession(
         id: live.session.id, from: live.session.refreshDigest, to: token.digest(environment.cryptography), at: now,
-        idleExpiresAt: next.session.idleExpiresAt)
-    ])
+        idleExpiresAt: next.session.idleExpiresAt),
+    ] + remembered)
     return .commit(change, opened(token, next))
   }
 

@@ -9,10 +9,13 @@ enum RefreshDecision: Hashable, Sendable {
   case rotate(RefreshToken, CallerSession)
   /// It moved on to this token before; the answer was lost, or another call of the same client was faster.
   case repeatAnswer(RefreshToken, CallerSession)
+  /// A repeat under its key, of a session that has moved on since: it gets a token that follows the present one.
+  case goOn(CallerSession)
 
+  /// - Parameter isRepeat: whether an earlier call with the same token left a record under the call's key.
   static func decide(
     _ presented: RefreshToken, _ facts: Facts, caller: CallerName, policy: Policy, now: Timestamp,
-    _ cryptography: any Cryptography
+    _ cryptography: any Cryptography, isRepeat: Bool = false
   ) -> RefreshDecision {
     guard let session = facts.session, session.caller == caller else {
       return .refuse(Failure(.invalidRefreshToken, hint: "Sign in again."))
@@ -26,13 +29,18 @@ enum RefreshDecision: Hashable, Sendable {
     let digest = presented.digest(cryptography)
     let next = presented.successor(cryptography)
     if equal(digest, session.refreshDigest, cryptography) { return .rotate(next, live) }
-    guard let parent = session.parentDigest, equal(digest, parent, cryptography) else { return .endFamily(live) }
+    guard let parent = session.parentDigest, equal(digest, parent, cryptography) else {
+      return isRepeat ? .goOn(live) : .endFamily(live)
+    }
     // A repeated answer of another call moved the session on, which the holder of this token need not have heard of.
     let repeated = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
     if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) {
       return .repeatAnswer(repeated, live)
     }
-    guard let rotatedAt = session.rotatedAt, now <= rotatedAt.adding(millis: policy.refreshGraceMillis) else {
+    if isRepeat { return .repeatAnswer(next, live) }
+    guard let rotatedAt = session.rotatedAt, now <= rotatedAt.adding(millis: policy.refreshGraceMillis),
+      !rotatedAt.isAhead(of: now)
+    else {
       return .endFamily(live)
     }
     return .repeatAnswer(next, live)

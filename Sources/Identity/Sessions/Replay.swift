@@ -107,23 +107,8 @@ extension Environment {
     _ caller: CallerSession, writing writes: [Write] = [], now: Timestamp
   ) -> Step<(OpenedSession, AccountState)> {
     let confirming = Write.confirmAccount(id: caller.state.account.id, version: caller.state.account.version)
-    var session = caller.session
-    let digest = session.refreshDigest
-    if let parent = session.parentDigest {
-      let handedOut = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
-      if handedOut.digest(cryptography) == digest {
-        let answer = (OpenedSession(record: session, refreshToken: handedOut.text(cryptography)), caller.state)
-        guard !writes.isEmpty else { return .answer(answer) }
-        return .commit(Change([confirming, .guardSession(id: session.id, at: now)] + writes), answer)
-      }
-    }
-    let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)
-    session.refreshDigest = next.digest(cryptography)
-    session.idleExpiresAt = now.adding(
-      millis: policy.sessionLimits(secondFactor: session.secondFactor).idleMillis)
-    let rotation = Write.rotateSession(
-      id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt)
-    let opened = OpenedSession(record: session, refreshToken: next.text(cryptography))
-    return .commit(Change([confirming, rotation] + writes), (opened, caller.state))
+    let kept = keepSession(caller.session, now: now)
+    guard kept.isRotated || !writes.isEmpty else { return .answer((kept.opened, caller.state)) }
+    return .commit(Change([confirming] + kept.writes + writes), (kept.opened, caller.state))
   }
 }

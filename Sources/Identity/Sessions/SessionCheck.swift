@@ -45,11 +45,13 @@ package enum SessionCheck {
     return CallerSession(session: session, state: state)
   }
 
-  /// The window counts from `auth_time`, which no refresh moves, and is closed at its very end.
+  /// The window counts from `auth_time`, which no refresh moves, and is closed at its very end. A login that a clock
+  /// dated ahead is not recent: its age is unknown.
   package static func requireRecentLogin(
     _ caller: CallerSession, maxAgeMillis: Int64, policy: Policy, now: Timestamp
   ) throws(Failure) {
-    let isRecent = now < caller.session.authTime.adding(millis: maxAgeMillis)
+    let authTime = caller.session.authTime
+    let isRecent = now < authTime.adding(millis: maxAgeMillis) && !authTime.isAhead(of: now)
     let isConfirmed = !policy.recentLoginConfirmed || caller.session.loginIsConfirmed
     guard !isRecent || !isConfirmed else { return }
     let metadata = recentLogin(

@@ -69,7 +69,8 @@ struct CompletionDecision: Sendable {
       guard owner.holds(assertion.identity) else { return .refuse(otherAccount) }
     case .customToken(let token):
       guard token.accountID == owner.account.id else { return .refuse(otherAccount) }
-      if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
+      if owner.account.disabled { return .refuse(.userIsDisabled) }
+      if let failure = token.refusal(by: owner.account, at: now) { return .refuse(failure) }
     case .code(let proof):
       guard owner.proves(proof.identity) || mayTakeOver(owner, proof) else { return .refuse(otherAccount) }
     }

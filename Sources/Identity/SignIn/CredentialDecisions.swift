@@ -40,7 +40,9 @@ enum CredentialDecision {
       account.customToken = true
       return .open(create(account, by: .customToken, now: now))
     }
-    if let failure = token.refusal(by: owner.account) { return .refuse(failure) }
+    // The token is genuine, and a new one would not help: only an administrator can enable the account.
+    if owner.account.disabled { return .refuse(.userIsDisabled) }
+    if let failure = token.refusal(by: owner.account, at: now) { return .refuse(failure) }
     return signIn(owner, byCustomToken: true, passedFor: passedFor, now: now)
   }
 
@@ -66,10 +68,24 @@ enum CredentialDecision {
 }
 
 extension CustomToken {
-  /// Tokens from before this moment were cut off with the sessions; `iat` has whole seconds, so that one issued in the
-  /// very second of the cut is refused too.
-  func refusal(by account: AccountRecord) -> Failure? {
-    guard let validAfter = account.tokensValidAfter, issuedAt < validAfter else { return nil }
-    return Failure(.invalidCustomToken, field: "credential", hint: "Mint a new one.")
+  /// Tokens that were minted before the last cut-off ended with the sessions.
+  ///
+  /// A token of ours states the cut-off that it was minted under, so the answer is exact and depends on no clock. A
+  /// registered signer's token has only whole seconds: one of the cut-off's own second may be older, and is rejected.
+  func refusal(by account: AccountRecord, at now: Timestamp) -> Failure? {
+    guard let validAfter = account.tokensValidAfter else { return nil }
+    let isOlder =
+      if let cutOff {
+        cutOff != validAfter
+      } else if validAfter.isAhead(of: now) {
+        // A clock that ran ahead dated the cut-off. What was minted within the skew is accepted, since no token could
+        // be used otherwise until that time comes.
+        issuedAt < now.adding(millis: -Timestamp.clockSkewMillis)
+      } else {
+        issuedAt < validAfter
+      }
+    guard isOlder else { return nil }
+    return Failure(
+      .invalidCustomToken, field: CustomToken.field, hint: "Mint a new token at least one second after the revocation.")
   }
 }

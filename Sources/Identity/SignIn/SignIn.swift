@@ -63,7 +63,7 @@ package struct SignIn: Sendable {
     case .decided(.checkAgain): return nil
     case .decided(.session(let granted)):
       let claims = claims(of: granted)
-      return answer(granted, claims, idToken: try await environment.tokens.mintIDToken(claims), attempt)
+      return answer(granted, claims, idToken: try environment.tokens.mintIDToken(claims), attempt)
     }
   }
 
@@ -124,7 +124,8 @@ extension SignIn {
 
   @inline(never)
   private func signIn(_ email: String, _ password: String, _ call: CallFacts) async throws -> SignInAnswer {
-    guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
+    guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
+    try environment.passwords.requireRoom()
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.email = email
@@ -192,7 +193,7 @@ extension SignIn {
 
   @inline(never)
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
-    guard environment.policy.anonymousEnabled else { throw Failure.notEnabled("anonymous") }
+    guard environment.policy.anonymousEnabled else { throw Failure.anonymousNotEnabled }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
     var query = Query()
     query.idempotency = call.idempotency?.key

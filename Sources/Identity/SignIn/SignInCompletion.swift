@@ -45,7 +45,7 @@ extension SignIn {
   private func verify(_ credential: Credential, _ call: CallFacts) async throws -> Verified {
     switch credential {
     case .password(let email, let password):
-      guard environment.policy.passwordEnabled else { throw Failure.notEnabled(WaysIn.password) }
+      guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
       return .password(email: email, password: password)
     case .providerToken(let token): return .provider(try await environment.verify(token))
     case .authorizationResponse(let response):

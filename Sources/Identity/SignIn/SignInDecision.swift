@@ -40,7 +40,11 @@ extension Failure {
   static let noAccountYet = Failure(.accountNotFound, hint: "Nobody has signed in with this credential before.")
   static let tokenWasSpent = Failure(
     .missingOrInvalidNonce, field: "credential", hint: "The token was used before; get a new one.")
-  static func notEnabled(_ method: String) -> Failure {
-    Failure(.operationNotAllowed, field: "credential", hint: "This way in is not enabled.", debug: method)
+  static let passwordNotEnabled = notEnabled(WaysIn.password, field: "credential.password")
+  static let anonymousNotEnabled = notEnabled("anonymous", field: "credential.anonymous")
+  static let phoneNotEnabled = notEnabled(WaysIn.phone, field: "credential.phone_code")
+  static let emailLinkNotEnabled = notEnabled(WaysIn.emailLink, field: "credential.email_link")
+  static func notEnabled(_ method: String, field: String = "credential") -> Failure {
+    Failure(.operationNotAllowed, field: field, hint: "This sign-in method is not enabled.", debug: method)
   }
 }

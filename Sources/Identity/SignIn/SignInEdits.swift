@@ -47,20 +47,24 @@ extension AccountEdit {
     edited.account.emailProofProviderID = assertion.identity.providerID
   }
 
-  /// Reclaim: everything nobody proved. Answers with the providers of the ways in that went.
+  /// Reclaim: removes everything unverified, and returns the providers that it removed. Custom claims stay: only
+  /// administrators set them, in an import or by SetCustomClaims; those of custom tokens are the session's.
   mutating func dropUnproved(now: Timestamp) -> [String] {
-    let hadWayIn = edited.account.passwordHash != nil || edited.account.emailLink
+    let account = edited.account
+    let gone = account.passwordHash != nil ? [WaysIn.password] : account.emailLink ? [WaysIn.emailLink] : []
     removePassword()
     removeEmailLink()
     edited.account.displayName = ""
     edited.account.photoURL = ""
-    edited.account.customClaimsJSON = ""
     edited.account.tokensValidAfter = now
     // Whoever brought the address, it is the next assertion that stands for it.
     edited.account.email = nil
     edited.account.emailSource = nil
-    return hadWayIn ? [WaysIn.password] : []
+    return gone
   }
+
+  /// What the event of a reclaim states in addition to the removed providers.
+  var keptByReclaim: [String: String] { edited.account.customClaimsJSON.isEmpty ? [:] : ["kept": "custom_claims"] }
 
   /// Claim: the address, and the password or mailed link that it names.
   mutating func detachAddress() {

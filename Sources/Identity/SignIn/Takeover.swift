@@ -20,6 +20,7 @@ struct Takeover: Sendable {
     edit.link(assertion, policy: policy, now: now)
     let id = owner.account.id
     let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
+      .merging(edit.keptByReclaim) { $1 }
     var notes = [AuditNote(.reclaimed, accountID: id, details: details)]
     if let held {
       edit.link(held, policy: policy, now: now)
@@ -76,6 +77,6 @@ extension Environment {
     let values = ["email": email]
     let mails = notices(.addressDetached, to: state, others: Array(Set(others)).sorted(), values: values, now: now)
     guard let number = state.account.phoneNumber else { return mails }
-    return mails + textNotices(.addressDetached, to: number, values: values, now: now)
+    return mails + textNotices(.addressDetached, to: number, about: state.account.id, values: values, now: now)
   }
 }

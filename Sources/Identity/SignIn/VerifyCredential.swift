@@ -3,17 +3,19 @@ import Store
 /// Step 4 of every call with a credential: complete, and with nothing written.
 extension Environment {
   func verify(_ token: ProviderToken) async throws -> VerifiedCredential {
-    guard policy.enabledProviderIDs.contains(token.providerID) else { throw Failure.notEnabled(token.providerID) }
+    guard policy.enabledProviderIDs.contains(token.providerID) else {
+      throw Failure.notEnabled(token.providerID, field: "credential.provider_token.provider_id")
+    }
     return try await providers.verify(token, at: clock.now())
   }
 
   func verify(customToken text: String) throws -> CustomToken {
-    guard policy.customTokenEnabled else { throw Failure.notEnabled("custom token") }
+    guard policy.customTokenEnabled else { throw Failure.notEnabled("custom token", field: "credential.custom_token") }
     let token = try tokens.verifyCustomToken(text, at: clock.now())
     guard Ids.isAccountID(token.accountID),
       token.expiresAt.millis - token.issuedAt.millis <= policy.customTokenLifetimeMaxMillis
-    else { throw Failure(.invalidCustomToken, field: "credential") }
-    if !token.claimsJSON.isEmpty { try tokens.validateCustomClaims(token.claimsJSON, field: "credential") }
+    else { throw Failure(.invalidCustomToken, field: CustomToken.field) }
+    if !token.claimsJSON.isEmpty { try tokens.validateCustomClaims(token.claimsJSON, field: CustomToken.field) }
     return token
   }
 }

@@ -7,6 +7,11 @@ package struct ThrottleRules: Hashable, Sendable {
   private static let hour: Int64 = 60 * minute
   private static let day: Int64 = 24 * hour
 
+  /// How many attempts of one network a window still admits once its caller's limit is used up. What one network may do
+  /// by itself is little enough for an attack that needs very many of them, and enough for the users of a network that
+  /// has no part in it.
+  static let pastCallerLimitMax = 5
+
   private var rules: [ThrottleKind: ThrottleRule] = [:]
 
   package init() {}
@@ -28,10 +33,15 @@ package struct ThrottleRules: Hashable, Sendable {
     case .passwordFailuresPerCaller, .codeFailuresPerCaller: ThrottleRule(30_000, inMillis: 10 * minute)
     case .signUpsPerNetwork: ThrottleRule(100, inMillis: hour)
     case .signUpsPerCaller: ThrottleRule(100_000, inMillis: hour)
-    case .sendsPerRecipient, .sendsOnKnownDevices: ThrottleRule(10, inMillis: hour)
+    case .flowStartsPerNetwork: ThrottleRule(300, inMillis: 10 * minute)
+    case .flowStartsPerCaller: ThrottleRule(30_000, inMillis: 10 * minute)
+    case .sendsPerRecipient, .sendsOnKnownDevices, .resetsPerRecipient, .resetsOnKnownDevices:
+      ThrottleRule(10, inMillis: hour)
     case .sendsPerNetwork: ThrottleRule(100, inMillis: hour)
     case .sendsPerCaller: ThrottleRule(10_000, inMillis: hour)
     case .changesPerAccount: ThrottleRule(100, inMillis: 10 * minute)
+    case .passwordChangesPerAccount: ThrottleRule(10, inMillis: 10 * minute)
+    case .noticesPerAccount: ThrottleRule(20, inMillis: hour)
     }
   }
 }

@@ -46,7 +46,7 @@ extension Environment {
     guard purposes.contains(record.purpose) else {
       throw Failure.wrongSentCode("code for \(record.purpose.rawValue)", field: field)
     }
-    guard now < record.expiresAt, record.completedAt == nil, record.attemptsLeft > 0 else {
+    guard !record.isExpired(at: now), record.completedAt == nil, record.attemptsLeft > 0 else {
       throw Failure(.expiredCode, field: field, hint: "Ask for a new one.")
     }
     guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
@@ -71,6 +71,13 @@ extension Failure {
   /// The words are the same whatever does not fit.
   static func wrongSentCode(_ debug: String, field: String) -> Failure {
     Failure(.invalidCode, field: field, hint: "It is not the code that was sent last.", debug: debug)
+  }
+
+  /// The code is valid. The email address that the user entered with it is the field to correct.
+  static func otherMailbox(field: String) -> Failure {
+    Failure(
+      .invalidCode, field: field, hint: "Enter the email address that the link was sent to.",
+      debug: "mailed to another address")
   }
 }
 

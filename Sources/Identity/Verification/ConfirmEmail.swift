@@ -13,9 +13,14 @@ package struct ConfirmEmail: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(code: String, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
+    if let record = try await environment.recorded(call) { return try await again(record, call) }
     var query = Query()
     query.pending = try environment.codeDigest(code, field: "code")
+    query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
+    if let row = facts.pending, row.completedAt != nil, row.completedSessionID?.isEmpty == false, !idToken.isEmpty {
+      return try await clickedAgain(row, idToken: idToken, call)
+    }
     let opened = try open(facts, call, environment.clock.now())
     query.email = opened.row.email
     if opened.row.purpose == .revertEmail { return try await revert(query, call) }
@@ -28,14 +33,53 @@ package struct ConfirmEmail: Sendable {
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     query.sessionID = token.sessionID
     let loaded = try await environment.load(query)
-    let (session, state) = try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
-      let opened = try open(facts, call, now)
+    let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      // Another click at the same time was faster.
+      if let row = facts.pending, isProof(row, by: caller.session), row.proves(caller.state) {
+        return environment.repeating(caller, now: now)
+      }
+      let opened = try open(facts, call, now)
       return opened.row.purpose == .changeEmail
         ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now)
     }
+    switch settled {
+    case .repeated(let record): return try await again(record, call)
+    case .decided(let (session, state)): return try await confirmed(session, state)
+    }
+  }
+
+  private func confirmed(_ session: OpenedSession, _ state: AccountState) async throws -> EmailConfirmed {
     let grant = try await environment.grant(session, state, now: environment.clock.now())
     return EmailConfirmed(email: state.account.email ?? "", session: grant)
+  }
+
+  private func again(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> EmailConfirmed {
+    let email = try environment.heldTexts(of: record).first ?? ""
+    guard record.sessionID != nil else { return EmailConfirmed(email: email) }
+    return EmailConfirmed(email: email, session: try await environment.repeatSession(of: record, call: call))
+  }
+
+  /// A second click on the link in the session that the first one confirmed: the email address is verified, so the call
+  /// succeeds and changes nothing.
+  private func clickedAgain(_ row: PendingRecord, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
+    let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let (session, state) = try await environment.decideAndCommit(query, try await environment.load(query), call: call) {
+      facts, now -> Step<Result> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      guard !row.isExpired(at: now), row.caller == call.caller, isProof(row, by: caller.session),
+        row.proves(caller.state)
+      else { return .refuse(Failure(.expiredCode, field: "code", hint: "Ask for a new one.")) }
+      return environment.repeating(caller, now: now)
+    }
+    return try await confirmed(session, state)
+  }
+
+  private func isProof(_ row: PendingRecord, by session: SessionRecord) -> Bool {
+    [.verifyEmail, .changeEmail].contains(row.purpose) && row.completedAt != nil
+      && row.completedSessionID == session.id
   }
 
   private typealias Result = (OpenedSession, AccountState)
@@ -45,23 +89,20 @@ package struct ConfirmEmail: Sendable {
       facts.pending, [.verifyEmail, .changeEmail, .revertEmail], isBound: false, field: "code", call: call, now: now)
   }
 
-  /// The session of the call stays open beside the new one, as after Link.
+  /// The session of the call goes on, as after Link.
   private func verify(
     _ code: OpenedCode, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
     switch EmailDecision.verify(code, caller, now: now) {
     case .refuse(let failure): return .refuse(failure)
     case .edit(let edit, _):
-      let opened = environment.continueSession(caller.session, call: call, now: now)
+      let kept = environment.keepSession(caller.session, now: now)
       let accountID = caller.state.account.id
       let writes =
-        [.guardSession(id: caller.session.id, at: now)]
-        + [code.spend(for: accountID, sessionID: opened.record.id, now: now)] + edit.writes
-        + [
-          .insertSession(opened.record),
-          environment.audit(AuditNote(.emailVerified, accountID: accountID), call: call, now: now),
-        ]
-      return .commit(Change(writes), (opened, edit.state))
+        kept.writes + [code.spend(for: accountID, sessionID: caller.session.id, now: now)] + edit.writes
+        + [environment.audit(AuditNote(.emailVerified, accountID: accountID), call: call, now: now)]
+        + remember(edit.state.account, sessionID: caller.session.id, call, now)
+      return .commit(Change(writes), (kept.opened, edit.state))
     }
   }
 
@@ -85,22 +126,35 @@ package struct ConfirmEmail: Sendable {
       let order = MailOrder(continueURI: code.held.continueURI, locale: code.held.locale)
       writes += environment.wayBack(to: before, order, call, now)
       writes += environment.notices(.emailChanged, to: edit.state, now: now)
+      writes += remember(edit.state.account, sessionID: opened.record.id, call, now)
       return .commit(Change(writes), (opened, edit.state))
     }
+  }
+
+  private func remember(
+    _ account: AccountRecord, sessionID: String?, _ call: CallFacts, _ now: Timestamp
+  ) -> [Write] {
+    environment.remember([account.email ?? ""], accountID: account.id, sessionID: sessionID, call, now)
   }
 
   /// Needs no session: who holds the proved address of before cannot sign in by it any more.
   private func revert(_ query: Query, _ call: CallFacts) async throws -> EmailConfirmed {
     let facts = try await environment.load(query)
-    let email = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<String> in
+    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<String> in
       let code = try open(facts, call, now)
       switch EmailDecision.revert(code, facts.pendingAccount, owner: facts.emailOwner, now: now) {
       case .refuse(let failure): return .refuse(failure)
       case .edit(let edit, let details):
-        return .commit(revert(code, edit, details, squatter: facts.emailOwner, call, now), code.row.email ?? "")
+        let email = code.row.email ?? ""
+        let change = revert(code, edit, details, squatter: facts.emailOwner, call, now)
+        let remembered = environment.remember([email], accountID: edit.before.id, sessionID: nil, call, now)
+        return .commit(Change(change.writes + remembered), email)
       }
     }
-    return EmailConfirmed(email: email)
+    switch settled {
+    case .repeated(let record): return try await again(record, call)
+    case .decided(let email): return EmailConfirmed(email: email)
+    }
   }
 
   private func revert(
@@ -125,5 +179,12 @@ package struct ConfirmEmail: Sendable {
         environment.audit(AuditNote(.emailReverted, accountID: account.id, details: details), call: call, now: now),
       ]
     return Change(detached + writes + environment.notices(.emailChanged, to: edit.state, others: others, now: now))
+  }
+}
+
+extension PendingRecord {
+  /// Whether the account has the email address that the row was sent to, verified.
+  fileprivate func proves(_ state: AccountState) -> Bool {
+    state.account.emailProved && state.account.email == email
   }
 }

@@ -1,4 +1,5 @@
 import Store
+import Text
 
 /// A code as a credential.
 enum PresentedCode: Hashable, Sendable {
@@ -49,8 +50,8 @@ extension Environment {
     _ presented: PresentedCode, ending purpose: FlowPurpose, account: String = "", _ call: CallFacts
   ) async throws -> ProvedCode {
     switch presented {
-    case .phone: guard policy.phoneEnabled else { throw Failure.notEnabled(WaysIn.phone) }
-    case .emailLink: guard policy.emailLinkEnabled else { throw Failure.notEnabled(WaysIn.emailLink) }
+    case .phone: guard policy.phoneEnabled else { throw Failure.phoneNotEnabled }
+    case .emailLink: guard policy.emailLinkEnabled else { throw Failure.emailLinkNotEnabled }
     }
     var query = Query()
     query.code = try codeDigest(presented.handle, field: presented.field)
@@ -89,7 +90,7 @@ extension Environment {
       guard opened.held.purpose == purpose, opened.held.accountID == account else {
         return .refuse(Failure.wrongSentCode("asked for another purpose or account", field: presented.field))
       }
-      guard cryptography.equal(Array(digits.utf8), Array(opened.held.digits.utf8)) else {
+      guard cryptography.equal(Array(oneTimeCode(digits).utf8), Array(opened.held.digits.utf8)) else {
         return .refuse(
           Failure.wrongSentCode("wrong digits", field: presented.field),
           writing: Change([.countPendingAttempt(row.digest)] + admitted.count(at: now)))
@@ -98,7 +99,7 @@ extension Environment {
     case .emailLink(let email, _):
       // No try is counted: who has the code needs no second one, and a slip of the person must not use it up.
       guard row.email == email else {
-        return .refuse(Failure.wrongSentCode("mailed to another address", field: presented.field))
+        return .refuse(Failure.otherMailbox(field: "credential.email_link.email"))
       }
       assertion = .mailbox(email)
     }

@@ -18,12 +18,18 @@ package struct ResetPassword: Sendable {
   package func callAsFunction(
     code: String, newPassword: String, claimAddress: Bool = false, _ call: CallFacts
   ) async throws -> PasswordWasReset {
+    if let record = try await environment.recorded(call) { return try again(record) }
     var query = Query()
     query.pending = try environment.codeDigest(code, field: "code")
+    query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
-    _ = try open(facts, call, environment.clock.now())
+    // A record of an equal call that was faster wins over its spent code.
+    if try call.recorded(in: facts, at: environment.clock.now()) == nil {
+      _ = try open(facts, call, environment.clock.now())
+    }
     let hash = try await environment.hashNew(newPassword, field: "new_password", call: call)
-    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+    let loaded = try await environment.load(query)
+    let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<PasswordWasReset> in
       let code = try open(facts, call, now)
       let decision = ResetDecision(
         hash: hash, claimAddress: claimAddress, policy: environment.policy, now: now,
@@ -32,12 +38,32 @@ package struct ResetPassword: Sendable {
       case .refuse(let failure): return .refuse(failure)
       case .reset(let edit, let revoked, let isReclaim):
         let answer = PasswordWasReset(email: code.row.email ?? "", revokedProviderIDs: revoked)
-        return .commit(reset(code, edit, revoked, isReclaim: isReclaim, call, now), answer)
+        let change = reset(code, edit, revoked, isReclaim: isReclaim, call, now)
+        return .commit(remembering(answer, of: edit.before.id, change, call, now), answer)
       case .claim(let opening):
         let answer = PasswordWasReset(email: code.row.email ?? "", isNewAccount: true)
-        return .commit(claim(code, opening, call, now), answer)
+        let change = claim(code, opening, call, now)
+        return .commit(remembering(answer, of: opening.state.account.id, change, call, now), answer)
       }
     }
+    switch settled {
+    case .repeated(let record): return try again(record)
+    case .decided(let answer): return answer
+    }
+  }
+
+  private func remembering(
+    _ answer: PasswordWasReset, of accountID: String, _ change: Change, _ call: CallFacts, _ now: Timestamp
+  ) -> Change {
+    let texts = [answer.email, answer.isNewAccount ? "new" : ""] + answer.revokedProviderIDs
+    return Change(change.writes + environment.remember(texts, accountID: accountID, sessionID: nil, call, now))
+  }
+
+  private func again(_ record: IdempotencyRecord) throws -> PasswordWasReset {
+    let texts = try environment.heldTexts(of: record)
+    guard texts.count >= 2 else { throw PendingTable.mismatch("the record is not of a reset") }
+    return PasswordWasReset(
+      email: texts[0], revokedProviderIDs: Array(texts[2...]), isNewAccount: texts[1] == "new")
   }
 
   private func open(_ facts: Facts, _ call: CallFacts, _ now: Timestamp) throws(Failure) -> OpenedCode {
@@ -52,11 +78,12 @@ package struct ResetPassword: Sendable {
     let id = edit.before.id
     let details = ["revoked_provider_ids": revoked.joined(separator: ",")]
     var writes: [Write] = [code.spend(for: id, now: now)] + edit.writes
+    if let email = code.row.email { writes += environment.liftPasswordBlocks(of: email, call: call, now: now) }
     writes.append(.closeSessions(accountID: id, except: nil, at: now, reason: "password_reset"))
     writes.append(
       isReclaim ? .deletePendings(accountID: id) : .endPendings(.changeEmail, .addressOf(id)))
     if isReclaim {
-      let reclaim = details.merging(["provider_id": WaysIn.password]) { $1 }
+      let reclaim = details.merging(["provider_id": WaysIn.password]) { $1 }.merging(edit.keptByReclaim) { $1 }
       writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: reclaim), call: call, now: now))
     }
     writes.append(environment.audit(AuditNote(.passwordReset, accountID: id, details: details), call: call, now: now))
@@ -70,6 +97,7 @@ package struct ResetPassword: Sendable {
     if let detached = opening.detached, let email = code.row.email {
       writes += environment.notices(ofDetached: email, from: detached, now: now)
     }
+    if let email = code.row.email { writes += environment.liftPasswordBlocks(of: email, call: call, now: now) }
     writes += opening.notes.map { environment.audit($0, call: call, now: now) }
     return Change(writes)
   }

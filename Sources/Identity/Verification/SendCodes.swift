@@ -37,13 +37,13 @@ package struct SendPhoneCode: Sendable {
     query.phoneNumber = request.phoneNumber
     query.sessionID = token?.sessionID
     let throttle = environment.throttle(
-      .sends, of: request.phoneNumber, byDevice: request.purpose != .link, call: call)
+      .sends, of: request.phoneNumber, byDevice: request.purpose != .link, isVerified: token != nil, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let caller = try token.map { try SessionCheck.open($0, in: facts, call: call, now: now) }
       if request.purpose == .reauthenticate, caller?.state.account.phoneNumber != request.phoneNumber {
-        return .refuse(ReauthenticateDecision.mismatch)
+        return .refuse(ReauthenticateDecision.mismatch(field: "phone_number"))
       }
       return send(request, of: caller?.state.account.id, facts.phoneOwner?.account.id, counts, call, now)
     }
@@ -123,7 +123,7 @@ package struct SendPasswordReset: Sendable {
     try environment.requireMail(order, call)
     var query = Query()
     query.email = email
-    let throttle = environment.throttle(.sends, of: email, byDevice: true, call: call)
+    let throttle = environment.throttle(.resets, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)

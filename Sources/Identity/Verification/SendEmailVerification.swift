@@ -13,7 +13,7 @@ package struct SendEmailVerification: Sendable {
     query.sessionID = token.sessionID
     let facts = try await environment.first(query)
     let email = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.email
-    let throttle = environment.throttle(.sends, of: email ?? "", call: call)
+    let throttle = environment.throttle(.sends, of: email ?? "", isVerified: true, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
       let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
@@ -45,7 +45,7 @@ package struct SendEmailChange: Sendable {
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    let throttle = environment.throttle(.sends, of: newEmail, call: call)
+    let throttle = environment.throttle(.sends, of: newEmail, isVerified: true, call: call)
     throttle.look(into: &query)
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)

@@ -23,6 +23,7 @@ struct AppleProvider: OIDCAdapter {
     settings.nonce = .required
     settings.kitsHashNonces = true
     settings.usesProofKey = false
+    settings.freshLogin = .none
     settings.profileUse = .never
     settings.takesTextAsVerified = true
     settings.emailTrust = .asserted(.verified, authoritativeDomains: [])
@@ -48,7 +49,6 @@ struct AppleProvider: OIDCAdapter {
       flow = try CodeFlow.openID(settings, proof: secret, fetching: fetching)
       flow?.authorization.responseMode = .formPost
       flow?.authorization.loginHintName = nil
-      flow?.authorization.freshLogin = [:]
     }
     client = OIDCClient(settings, flow: flow, fetching: fetching)
   }

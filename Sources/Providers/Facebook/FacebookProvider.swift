@@ -60,6 +60,10 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
       profileURL: settings.endpoints.profile, checkURL: settings.endpoints.audienceCheck, calls: flow.calls)
   }
 
+  func findings(at now: Timestamp) async -> [ProviderFinding] {
+    await limitedLogin.findings(at: now) + flowFindings(at: now)
+  }
+
   func verifyNow(_ presented: PresentedToken, at now: Timestamp) throws(ProviderRefusal) -> VerifiedToken? {
     try limitedLogin.verifyNow(presented, at: now)
   }

@@ -29,7 +29,8 @@ struct OAuth2Provider: CodeAdapter {
 
   func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
     let answer = try await redeem(callback, of: state, at: now)
-    let profile = try await flow.calls.document(settings.endpoints.profile, accessToken: answer.own.accessToken)
+    let profile = try await flow.calls.document(
+      settings.endpoints.profile, accessToken: answer.own.accessToken, settings.claims)
     let subject = try Person.subject(profile.value.member(at: settings.claims.subject))
     return VerifiedToken(
       assertion: Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes),

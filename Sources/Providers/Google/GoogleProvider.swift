@@ -20,6 +20,8 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
       audienceCheck: "https://oauth2.googleapis.com/tokeninfo")
     settings.scopes = ["openid", "email", "profile"]
     settings.callerParameters = ["access_type", "hd", "login_hint", "prompt"]
+    // It cannot ask for the password again; choosing the account is the most that it offers.
+    settings.freshLogin = .selectAccount
     settings.emailTrust = .google
     return settings
   }
@@ -30,9 +32,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
   }
 
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
-    var flow = try CodeFlow.openID(settings, fetching: fetching)
-    // It has no way to ask for the password again; to choose the account is the most that it takes.
-    flow?.authorization.freshLogin = ["prompt": "select_account"]
+    let flow = try CodeFlow.openID(settings, fetching: fetching)
     let domains = settings.hostedDomains
     client = OIDCClient(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
       try GoogleProvider.check(claims.all, isOf: domains)

@@ -17,6 +17,7 @@ struct LinkedInProvider: OIDCAdapter {
     settings.client.authentication = .post
     settings.scopes = ["openid", "email", "profile"]
     settings.usesProofKey = false
+    settings.freshLogin = .none
     settings.flowNonceIsRequired = false
     settings.profileUse = .always
     settings.profileGoesFirst = true
@@ -29,7 +30,6 @@ struct LinkedInProvider: OIDCAdapter {
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
     var flow = try CodeFlow.openID(settings, fetching: fetching)
     flow?.authorization.loginHintName = nil
-    flow?.authorization.freshLogin = [:]
     // It asks for scopes with blanks and grants them with commas.
     flow?.scopeSeparators = [UInt8(ascii: ","), UInt8(ascii: " ")]
     // Whatever of a redemption does not fit the code, and a code that is too old, is one of these two.

@@ -65,8 +65,10 @@ package enum AuthorizationResponse {
 }
 
 /// A stranger's error, cut down to what a log line can take.
-enum LoggedText {
+package enum LoggedText {
   static let bytesMax = 200
+
+  package static func short(_ text: String) -> String { of(text, nil) }
 
   static func of(_ error: String, _ description: String?) -> String {
     let text = description.map { "\(error): \($0)" } ?? error

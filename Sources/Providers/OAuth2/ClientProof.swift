@@ -47,6 +47,21 @@ enum ClientProof: Sendable {
     }
   }
 
+  /// The proof for a token endpoint that supports only these methods (OpenID Connect Discovery 1.0, 3). A secret goes
+  /// into the head or the form, as the endpoint supports.
+  func fitting(_ methods: [String]) throws(ProviderRefusal) -> ClientProof {
+    let secret: Secret
+    switch self {
+    case .basic(let own), .post(let own): secret = own
+    case .assertion, .signedSecret, .none: return self
+    }
+    if methods.contains(ClientAuthentication.basic.rawValue) { return .basic(secret) }
+    if methods.contains(ClientAuthentication.post.rawValue) { return .post(secret) }
+    throw .misconfigured(
+      why: "the token endpoint supports no client secret: " + LoggedText.of(methods.joined(separator: ", "), nil),
+      fix: "Set `client_authentication` to a method that the provider supports, such as `private_key_jwt`.")
+  }
+
   /// RFC 6749, 2.3.1: both halves are form-encoded first, so that a colon in an id ends nothing.
   static func basic(_ clientID: String, _ secret: Secret) -> String {
     let pair = URLEncoding.formEncoded(clientID) + ":" + URLEncoding.formEncoded(secret.revealed)

@@ -37,12 +37,20 @@ struct CodeFlow: Sendable {
   }
 
   /// The tokens behind the code of this callback. Throws `ProviderRefusal`.
+  ///
+  /// - Parameter proof: nil: the flow's own.
   func redeem(
     _ callback: Callback, of flow: FlowState, from sender: AuthorizationResponse.Sender, at endpoint: String,
-    now: Timestamp
+    by proof: ClientProof? = nil, now: Timestamp
   ) async throws -> TokenAnswer {
     let code = try AuthorizationResponse.code(in: callback, of: flow, from: sender)
-    let request = try await tokenRequest(code, of: flow, at: endpoint, now: now)
+    return try await tokens(for: code, of: flow, at: endpoint, by: proof, now: now)
+  }
+
+  func tokens(
+    for code: String, of flow: FlowState, at endpoint: String, by proof: ClientProof?, now: Timestamp
+  ) async throws -> TokenAnswer {
+    let request = try await tokenRequest(code, of: flow, at: endpoint, by: proof ?? self.proof, now: now)
     let answer = try await calls.post(request.parameters, to: endpoint, fields: request.fields)
     return try TokenAnswer.read(status: answer.status, answer.bytes, scopeSeparators: scopeSeparators, vendorErrors)
   }
@@ -50,7 +58,7 @@ struct CodeFlow: Sendable {
   /// RFC 6749, 4.1.3. Off the reactor, because a statement may be signed with RSA.
   @concurrent
   private func tokenRequest(
-    _ code: String, of flow: FlowState, at endpoint: String, now: Timestamp
+    _ code: String, of flow: FlowState, at endpoint: String, by proof: ClientProof, now: Timestamp
   ) async throws -> TokenRequest {
     var request = TokenRequest(
       parameters: [

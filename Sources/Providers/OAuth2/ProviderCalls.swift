@@ -9,14 +9,20 @@ struct Document: Equatable, Sendable {
 
 /// What we ask of one provider's servers. Everything throws `ProviderRefusal`.
 struct ProviderCalls: Sendable {
-  static let documentBytesMax = 64 * 1024
+  static let documentBytesMax = 256 * 1024
+
+  /// Members of profiles and checks that decide who a user is, or for whom a token is.
+  static let decisive: Set<String> = [
+    "sub", "id", "id_str", "email", "email_verified", "verified", "primary", "aud", "azp", "exp", "hd", "data", "user",
+    "application", "app",
+  ]
 
   let providerID: String
   let fetching: any HTTPSFetching
 
   /// What the provider says to the bearer of this token (RFC 6750, 2.1).
-  func document(_ url: String, accessToken: String, fields: [FetchRequest.Field] = []) async throws -> Document {
-    try ProviderCalls.document(try await answer(url, accessToken: accessToken, fields: fields))
+  func document(_ url: String, accessToken: String, _ names: ClaimNames = ClaimNames()) async throws -> Document {
+    try ProviderCalls.document(try await answer(url, accessToken: accessToken), names)
   }
 
   /// The same, whatever it is.
@@ -61,13 +67,27 @@ struct ProviderCalls: Sendable {
   }
 
   /// 401 and 403 are about the token, everything else but 200 is about the provider.
-  static func document(_ answer: FetchedBody) throws(ProviderRefusal) -> Document {
+  ///
+  /// A member that occurs twice with different values counts as absent. Where it says who the user is, the document is
+  /// rejected.
+  ///
+  /// - Parameter names: where the configuration has what decides.
+  static func document(_ answer: FetchedBody, _ names: ClaimNames = ClaimNames()) throws(ProviderRefusal) -> Document {
     guard answer.status != 401, answer.status != 403 else {
       throw .invalid(why: "the provider does not take its access token: status \(answer.status)")
     }
-    guard answer.status == 200, let value = try? JSONValue.parse(answer.bytes, byteCountMax: documentBytesMax) else {
-      throw .unavailable(why: "the provider answers with status \(answer.status), or with no JSON")
+    if let fix = Fault.fix(endpointStatus: answer.status, "profile_url") {
+      throw .misconfigured(why: "the provider's endpoint answers with status \(answer.status)", fix: fix)
     }
-    return Document(value: value, bytes: answer.bytes)
+    guard answer.status == 200 else { throw .unavailable(why: "the provider answers with status \(answer.status)") }
+    do throws(JSONError) {
+      let value = try JSONValue.parseLeniently(
+        answer.bytes, byteCountMax: documentBytesMax,
+        decisive: decisive.union([names.subject, names.email, names.emailVerified]))
+      return Document(value: value, bytes: answer.bytes)
+    } catch {
+      guard case .duplicateName(let name) = error else { throw .unavailable(why: "the provider answers with no JSON") }
+      throw .invalid(why: "the profile has two values of \(name)")
+    }
   }
 }

@@ -15,24 +15,50 @@ package struct TokenAnswer: Equatable, Sendable {
   ) throws(ProviderRefusal) -> TokenAnswer {
     guard body.count <= bodyBytesMax else { throw .unavailable(why: "the token endpoint answers too much") }
     // What a server in trouble says is not about the code.
-    guard status < 500, status != 429, let document = try? JSONValue.parse(body, byteCountMax: bodyBytesMax),
-      document.members != nil
-    else { throw .unavailable(why: "the token endpoint answers with status \(status), or with no JSON object") }
-    // Also in a reply of status 200 (GitHub).
-    if let error = document.optional("error") {
+    guard status < 500, status != 429 else {
+      throw .unavailable(why: "the token endpoint answers with status \(status)")
+    }
+    let document = try document(body, status)
+    // Also in a reply of status 200 (GitHub). An empty one says that there is none.
+    if let error = document["error"], !error.isEmpty {
       throw vendors.refusal(document) ?? TokenEndpointError.refusal(error, document["error_description"]?.string)
     }
     guard status == 200 else {
       let why = LoggedText.of("the token endpoint answers with status \(status)", document["message"]?.string)
+      try requireEndpoint(status)
       // Of providers that have words of their own for what RFC 6749 calls `error`.
       throw (400...403).contains(status) ? .refused(why: why) : .unavailable(why: why)
     }
     return try TokenAnswer(document, scopeSeparators)
   }
 
+  /// A repeated member counts as absent, unless it decides what the answer is.
+  private static func document(_ body: [UInt8], _ status: Int) throws(ProviderRefusal) -> JSONValue {
+    let document: JSONValue?
+    do throws(JSONError) {
+      document = try JSONValue.parseLeniently(
+        body, byteCountMax: bodyBytesMax, decisive: ["error", "access_token", "id_token", "token_type"])
+    } catch {
+      if case .duplicateName(let name) = error {
+        throw .unavailable(why: "the token endpoint answers with two values of \(name)")
+      }
+      document = nil
+    }
+    guard let document, document.members != nil else {
+      try requireEndpoint(status)
+      throw .unavailable(why: "the token endpoint answers with status \(status) and no JSON object")
+    }
+    return document
+  }
+
+  private static func requireEndpoint(_ status: Int) throws(ProviderRefusal) {
+    guard let fix = Fault.fix(endpointStatus: status, "token_url") else { return }
+    throw .misconfigured(why: "the token endpoint answers with status \(status)", fix: fix)
+  }
+
   private init(_ document: JSONValue, _ scopeSeparators: Set<UInt8>) throws(ProviderRefusal) {
     // Absent with some providers; any other type needs a proof at each use that nobody here could give (RFC 6749, 7.1).
-    if let type = document.optional("token_type") {
+    if let type = document["token_type"], !type.isEmpty {
       guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }
     }
     guard let accessToken = document["access_token"]?.string,
@@ -41,19 +67,15 @@ package struct TokenAnswer: Equatable, Sendable {
       throw .unavailable(why: "the token endpoint answers without a usable access_token")
     }
     own.accessToken = accessToken
-    own.idToken = try TokenAnswer.token(document, "id_token", bytesMax: JWS.byteCountMax)
-    own.refreshToken = try TokenAnswer.token(document, "refresh_token", bytesMax: TokenAnswer.bodyBytesMax)
+    own.idToken = TokenAnswer.token(document, "id_token", bytesMax: JWS.byteCountMax)
+    own.refreshToken = TokenAnswer.token(document, "refresh_token", bytesMax: TokenAnswer.bodyBytesMax)
     own.expiresInSeconds = TokenAnswer.seconds(document["expires_in"])
-    own.grantedScopes = try TokenAnswer.scopes(document["scope"]?.string, scopeSeparators)
+    own.grantedScopes = TokenAnswer.scopes(document["scope"], scopeSeparators)
   }
 
-  private static func token(
-    _ document: JSONValue, _ name: String, bytesMax: Int
-  ) throws(ProviderRefusal) -> String {
-    guard let value = document.optional(name), value.string != "" else { return "" }
-    guard let text = value.string, isToken(text, bytesMax: bytesMax) else {
-      throw .unavailable(why: "the token endpoint answers with a broken \(name)")
-    }
+  /// Empty: absent, or not usable. A caller that needs the token rejects the answer.
+  private static func token(_ document: JSONValue, _ name: String, bytesMax: Int) -> String {
+    guard let text = document[name]?.string, isToken(text, bytesMax: bytesMax) else { return "" }
     return text
   }
 
@@ -62,9 +84,10 @@ package struct TokenAnswer: Equatable, Sendable {
     (1...bytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
-  /// A number, or its digits in a text. It is only handed on, so nonsense is the same as nothing.
+  /// A number, or a number in a text, without its fraction. It is only handed on, so nonsense is the same as nothing.
   private static func seconds(_ value: JSONValue?) -> Int64? {
-    life(value?.int ?? value?.string.flatMap { Int64($0) })
+    let number = value?.string.flatMap { Int64($0).map { .int($0) } ?? Double($0).map { .double($0) } } ?? value
+    return life(number?.numericDate)
   }
 
   /// Sixty-eight years at most, which can be counted in milliseconds too.
@@ -72,10 +95,13 @@ package struct TokenAnswer: Equatable, Sendable {
     seconds.flatMap { (0...Int64(Int32.max)).contains($0) ? $0 : nil }
   }
 
-  static func scopes(_ text: String?, _ separators: Set<UInt8>) throws(ProviderRefusal) -> [String] {
-    let scopes = (text ?? "").utf8.split { separators.contains($0) }
-    guard scopes.count <= scopesMax else { throw .unavailable(why: "the token endpoint grants too many scopes") }
-    return scopes.map { String(decoding: Array($0), as: UTF8.self) }
+  /// A text, or a list of texts as some providers write it; the first `scopesMax`.
+  static func scopes(_ value: JSONValue?, _ separators: Set<UInt8>) -> [String] {
+    let texts = value?.string.map { [$0] } ?? value?.strings ?? []
+    let scopes = texts.flatMap { text in
+      text.utf8.split { separators.contains($0) }.map { String(decoding: Array($0), as: UTF8.self) }
+    }
+    return Array(scopes.prefix(scopesMax))
   }
 }
 
@@ -112,6 +138,16 @@ enum TokenEndpointError {
     case "invalid_grant": return .invalid(why: why)
     case "server_error", "temporarily_unavailable", "slow_down": return .unavailable(why: why)
     default: return .refused(why: why)
+    }
+  }
+}
+
+extension JSONValue {
+  /// Null, and what programs write for "none".
+  fileprivate var isEmpty: Bool {
+    switch self {
+    case .null, .bool(false), .string(""), .int(0), .array([]), .object([]): true
+    default: false
     }
   }
 }

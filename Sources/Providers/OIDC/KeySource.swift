@@ -8,6 +8,8 @@ struct KeySource: Sendable {
   /// What the metadata must name.
   let issuer: String
   let fetching: any HTTPSFetching
+  /// Called with the entries that a key set was read without.
+  let onSkippedKeys: @Sendable ([SkippedKey]) -> Void
 
   struct Fetched: Sendable {
     let keys: JWKSet
@@ -20,42 +22,96 @@ struct KeySource: Sendable {
   struct Failure: Error, CustomStringConvertible {
     let url: String
     let why: String
+    /// What the operator can do; nil where the fault may pass by itself.
+    var fix: String?
+    /// The provider was not asked, because it failed before.
+    var isOfBreaker = false
+    /// The provider publishes other keys than those at hand, and none of them can be used.
+    var withdrawsKeys = false
 
     var description: String { "\(url): \(why)" }
+
+    var refusal: ProviderRefusal {
+      fix.map { .misconfigured(why: description, fix: $0) } ?? .unavailable(why: description)
+    }
   }
 
-  func read() async throws -> Fetched {
-    var metadata: ProviderMetadata?
-    let url: String
+  func read() async throws(Failure) -> Fetched {
     switch keys {
-    case .jwks(let fixed): url = fixed
-    case .discovery(let discoveryURL):
-      let read = try await self.metadata(discoveryURL)
-      metadata = read
-      url = read.keySetURL
+    case .jwks(let url): return try await keySet(url, setting: "jwks_url", metadata: nil)
+    case .discovery(let url):
+      let metadata = try await metadata(url)
+      return try await keySet(metadata.keySetURL, setting: "jwks_url", metadata: metadata)
     case .none: throw Failure(url: providerID, why: "has no keys")
     }
-    let body = try await document(url)
-    do throws(KeySetError) {
-      return Fetched(keys: try JWKSet.parse(body.bytes), metadata: metadata, maxAgeSeconds: body.maxAgeSeconds)
-    } catch {
-      throw Failure(url: url, why: "the key set is refused: \(error)")
-    }
   }
 
-  private func metadata(_ url: String) async throws -> ProviderMetadata {
-    let body = try await document(url)
+  private func keySet(
+    _ url: String, setting: String, metadata: ProviderMetadata?
+  ) async throws(Failure) -> Fetched {
+    let body = try await document(url, setting: setting)
+    let keys: JWKSet
+    do throws(KeySetError) { keys = try JWKSet.parse(body.bytes) } catch {
+      throw Failure(url: url, why: "the key set is refused: \(error)")
+    }
+    if !keys.skipped.isEmpty { onSkippedKeys(keys.skipped) }
+    guard !keys.isEmpty else {
+      let reasons = Set(keys.skipped.map(\.reason.rawValue)).sorted().joined(separator: ", ")
+      throw Failure(
+        url: url, why: "no key of the set can be used\(reasons.isEmpty ? "" : ": \(reasons)")",
+        fix: "Have the provider publish a signing key of RSA with 2048 bits or more, P-256, P-384, P-521 or Ed25519.",
+        withdrawsKeys: true)
+    }
+    return Fetched(keys: keys, metadata: metadata, maxAgeSeconds: body.maxAgeSeconds)
+  }
+
+  private func metadata(_ url: String) async throws(Failure) -> ProviderMetadata {
+    let body = try await document(url, setting: "discovery_url")
     do throws(ProviderMetadata.Defect) {
       return try ProviderMetadata(body.bytes, issuer: issuer)
     } catch {
-      throw Failure(url: url, why: error.why)
+      throw Failure(url: url, why: error.why, fix: error.fix)
     }
   }
 
-  private func document(_ url: String) async throws -> FetchedBody {
+  /// - Parameter setting: names the address of the document.
+  private func document(_ url: String, setting: String) async throws(Failure) -> FetchedBody {
     let body: FetchedBody
-    do { body = try await fetching.get(url, for: providerID) } catch { throw Failure(url: url, why: "\(error)") }
-    guard body.status == 200 else { throw Failure(url: url, why: "answered with status \(body.status)") }
+    do { body = try await fetching.get(url, for: providerID) } catch {
+      let error = error as? FetchError
+      throw Failure(
+        url: url, why: error.map { "\($0)" } ?? "cannot be fetched", fix: error.flatMap { Fault.fix($0, setting) },
+        isOfBreaker: error == .circuitOpen)
+    }
+    guard body.status == 200 else {
+      throw Failure(url: url, why: "answered with status \(body.status)", fix: Fault.fix(status: body.status, setting))
+    }
     return body
+  }
+}
+
+/// Separates faults that need a change of the settings or of the provider from faults that pass.
+enum Fault {
+  /// - Parameter setting: names the address; nil: the fault may pass.
+  static func fix(_ error: FetchError, _ setting: String) -> String? {
+    switch error {
+    case .refusedURL: "Correct `\(setting)`."
+    case .refusedAddress:
+      "The address is private. Set `fetch.allow_private_addresses` if the provider is in your own network."
+    case .redirected: "Set `\(setting)` to the address that the redirect leads to."
+    case .untrusted: "Set `fetch.ca_file` to the authority of the provider's certificate, or have it renewed."
+    default: nil
+    }
+  }
+
+  /// The same for an answer: 408, 425 and 429 ask for another try, and a server error may pass.
+  static func fix(status: Int, _ setting: String) -> String? {
+    guard 400..<500 ~= status, ![408, 425, 429].contains(status) else { return nil }
+    return "Set `\(setting)` to the address where the provider serves this document."
+  }
+
+  /// The same for an endpoint that answers 400 to 403 for other reasons.
+  static func fix(endpointStatus status: Int, _ setting: String) -> String? {
+    [404, 405, 410].contains(status) ? "Set `\(setting)` to the provider's endpoint." : nil
   }
 }

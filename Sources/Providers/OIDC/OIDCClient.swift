@@ -17,6 +17,7 @@ final class OIDCClient: Sendable {
   let issuer: String
   let rules: ProviderTokenRules
   let keys: KeyCache
+  let fetching: any HTTPSFetching
   private let subject: SubjectRule
 
   /// A token whose every claim was looked at.
@@ -33,11 +34,14 @@ final class OIDCClient: Sendable {
     self.settings = settings
     self.flow = flow
     rules = ProviderTokenRules(
-      issuers: settings.issuers, clientIDs: settings.clientIDs, algorithms: Array(settings.algorithms),
-      requireAccessToken: settings.requireAccessToken, tenantClaim: tenantClaim)
+      issuers: settings.issuers, clientIDs: settings.clientIDs, additionalAudiences: settings.additionalAudiences,
+      algorithms: Array(settings.algorithms), requireAccessToken: settings.requireAccessToken, tenantClaim: tenantClaim)
     issuer = metadataIssuer ?? settings.issuers.first ?? ""
     keys = KeyCache(
-      KeySource(providerID: settings.id, keys: settings.keys, issuer: issuer, fetching: fetching))
+      KeySource(
+        providerID: settings.id, keys: settings.keys, issuer: issuer, fetching: fetching,
+        onSkippedKeys: settings.onSkippedKeys))
+    self.fetching = fetching
     self.subject = subject
   }
 
@@ -74,20 +78,26 @@ final class OIDCClient: Sendable {
     do throws(TokenError) { token = try JWS(text) } catch { throw .invalid(why: "\(error)") }
     let claims = try withKeysNow(at: now) { keys throws(TokenRefusal) in
       try rules.verify(token, keys: keys, accessToken: accessToken, code: code, now: now.seconds)
+    } issuedAt: {
+      rules.claimedIssuance(token, accessToken: accessToken, now: now.seconds)
     }
     guard let claims else { return nil }
     return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
   }
 
   /// nil: the key that is needed is not here, and the provider may be asked for it.
+  ///
+  /// - Parameter issuedAt: when the token says that it was issued; nil: no key would make it valid.
   func withKeysNow<Value>(
-    at now: Timestamp, _ verify: (JWKSet) throws(TokenRefusal) -> Value
+    at now: Timestamp, _ verify: (JWKSet) throws(TokenRefusal) -> Value, issuedAt: () -> Int64?
   ) throws(ProviderRefusal) -> Value? {
     let view = keys.view(at: now)
     guard let keys = view.keys else { return try missing(view.ifMissing, .unknownKey) }
     do throws(TokenRefusal) { return try verify(keys) } catch {
       switch error {
-      case .unknownKey, .badSignature: return try missing(view.ifMissing, error)
+      case .unknownKey, .badSignature:
+        guard let issuedAt = issuedAt() else { throw .invalid(why: error.rawValue) }
+        return try missing(view.ifMissing(issuedAt: issuedAt), error)
       case .expired: throw .expired
       case .nonce: throw .missingOrInvalidNonce
       default: throw .invalid(why: error.rawValue)
@@ -114,7 +124,8 @@ final class OIDCClient: Sendable {
   ) throws(ProviderRefusal) -> Value? {
     switch key {
     case .fetch: return nil
-    case .unavailable(let why): throw .unavailable(why: why)
+    case .failed(let failure): throw failure.refusal
+    case .wait: throw .unavailable(why: "\(refusal.rawValue): the keys were read seconds ago")
     case .refuse: throw .invalid(why: refusal.rawValue)
     }
   }

@@ -14,16 +14,18 @@ extension CodeFlow {
     var flow = CodeFlow(settings, proof: proof, fetching: fetching)
     if !settings.scopes.contains("openid") { flow.authorization.basicScopes.insert("openid", at: 0) }
     flow.authorization.sendsNonce = true
-    flow.authorization.freshLogin = ["prompt": "login", "max_age": "0"]
+    flow.authorization.freshLogin = settings.freshLogin.parameters
     return flow
   }
 }
 
 extension OIDCClient {
   /// Where the provider serves what, and who its responses must say they are from.
-  private struct Places {
+  struct Places {
     var endpoints: Endpoints
     var sender: AuthorizationResponse.Sender
+    /// nil: that of the flow.
+    var proof: ClientProof?
   }
 
   func start(_ request: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
@@ -39,9 +41,9 @@ extension OIDCClient {
     guard let flow else { throw ProviderRefusal.notEnabled }
     let places = try await places(at: now)
     let answer = try await flow.redeem(
-      callback, of: state, from: places.sender, at: places.endpoints.token, now: now)
+      callback, of: state, from: places.sender, at: places.endpoints.token, by: places.proof, now: now)
     guard !answer.own.idToken.isEmpty else {
-      throw ProviderRefusal.refused(why: "no ID token came with the access token")
+      throw ProviderRefusal.refused(why: "no usable ID token came with the access token")
     }
     let verified = try await claims(
       answer.own.idToken, accessToken: answer.own.accessToken, code: callback["code"], at: now)
@@ -81,28 +83,42 @@ extension OIDCClient {
     }
   }
 
-  private func places(at now: Timestamp) async throws -> Places {
-    let (endpoints, responsesNameIssuer) = try await served(at: now)
-    guard !endpoints.authorization.isEmpty, !endpoints.token.isEmpty else {
-      throw ProviderRefusal.unavailable(why: "the metadata names no endpoints")
+  func places(at now: Timestamp) async throws -> Places {
+    let (endpoints, metadata) = try await served(at: now)
+    for (name, setting, url) in [
+      ("authorization_endpoint", "authorization_url", endpoints.authorization),
+      ("token_endpoint", "token_url", endpoints.token),
+    ] where url.isEmpty {
+      throw ProviderRefusal.misconfigured(
+        why: "the discovery document names no https \(name)", fix: "Set `\(setting)`.")
     }
-    let mustSay = settings.requireResponseIssuer || responsesNameIssuer
+    let mustSay = settings.requireResponseIssuer || metadata?.responsesNameIssuer == true
     // Which of many tenants answers is known once its ID token is.
     let known = issuer.contains(ProviderTokenRules.tenantPlaceholder) ? nil : issuer
-    return Places(endpoints: endpoints, sender: .init(issuer: known, mustSay: mustSay))
+    return Places(
+      endpoints: endpoints, sender: .init(issuer: known, mustSay: mustSay), proof: try proof(for: metadata))
+  }
+
+  /// By the method that the document of the token endpoint names; nil where the configuration says which, or where the
+  /// endpoint is.
+  private func proof(for metadata: ProviderMetadata?) throws(ProviderRefusal) -> ClientProof? {
+    guard settings.endpoints.token.isEmpty, !settings.client.authenticationIsSet,
+      let methods = metadata?.tokenAuthentication
+    else { return nil }
+    return try flow?.proof.fitting(methods)
   }
 
   /// Configured endpoints, then those that the provider names. With discovery the metadata is read in any case: it may
   /// announce that responses name their issuer, which has to be known before a code is sent anywhere.
-  func served(at now: Timestamp) async throws -> (endpoints: Endpoints, responsesNameIssuer: Bool) {
-    guard case .discovery = settings.keys else { return (settings.endpoints, false) }
+  func served(at now: Timestamp) async throws -> (endpoints: Endpoints, metadata: ProviderMetadata?) {
+    guard case .discovery = settings.keys else { return (settings.endpoints, nil) }
     let metadata = try await metadata(at: now)
     var endpoints = settings.endpoints
     func fill(_ endpoint: inout String, _ said: String) { if endpoint.isEmpty { endpoint = said } }
     fill(&endpoints.authorization, metadata.endpoints.authorization)
     fill(&endpoints.token, metadata.endpoints.token)
     fill(&endpoints.profile, metadata.endpoints.profile)
-    return (endpoints, metadata.responsesNameIssuer)
+    return (endpoints, metadata)
   }
 
   private func metadata(at now: Timestamp) async throws -> ProviderMetadata {
@@ -110,9 +126,9 @@ extension OIDCClient {
     await keys.refresh(at: now)
     let view = keys.view(at: now)
     if let metadata = view.metadata { return metadata }
-    guard case .unavailable(let why) = view.ifMissing else {
+    guard case .failed(let failure) = view.ifMissing else {
       throw ProviderRefusal.unavailable(why: "the metadata was over before it could be used")
     }
-    throw ProviderRefusal.unavailable(why: why)
+    throw failure.refusal
   }
 }

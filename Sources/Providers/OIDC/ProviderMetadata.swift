@@ -1,40 +1,61 @@
 import Tokens
 
 /// What a provider says of itself (OpenID Connect Discovery 1.0, 3).
+///
+/// Only `issuer` and `jwks_uri` are needed by every use. An endpoint that is no https URL counts as not named, so that
+/// it matters only to what uses it.
 struct ProviderMetadata: Hashable, Sendable {
-  static let bytesMax = 64 * 1024
+  static let bytesMax = 256 * 1024
 
   var keySetURL: String
   /// Empty: it is not said.
   var endpoints = Endpoints()
   /// RFC 9207, 3: every response of the authorization endpoint names its issuer.
   var responsesNameIssuer = false
+  /// How clients may authenticate at the token endpoint; nil: it is not said, which means `client_secret_basic`.
+  var tokenAuthentication: [String]?
 
   struct Defect: Error {
     let why: String
+    /// nil: the fault may pass.
+    var fix: String?
   }
 
   init(_ bytes: [UInt8], issuer expected: String) throws(Defect) {
-    guard let metadata = try? JSONValue.parse(bytes, byteCountMax: ProviderMetadata.bytesMax) else {
-      throw Defect(why: "is no JSON document")
-    }
+    let metadata = try ProviderMetadata.parse(bytes)
     // Discovery 1.0, 4.3: exactly, or one provider could hand out keys in the name of another.
-    guard let issuer = metadata["issuer"]?.string, issuer.utf8.elementsEqual(expected.utf8) else {
-      throw Defect(why: "is of another issuer")
+    guard let issuer = metadata["issuer"]?.string else { throw Defect(why: "names no issuer") }
+    guard issuer.utf8.elementsEqual(expected.utf8) else {
+      let said = LoggedText.of(issuer, nil)
+      throw Defect(
+        why: "is of another issuer: \(said)",
+        fix: "Set `discovery_url` to the document of \(expected), or `issuers` to what the document says.")
     }
-    keySetURL = try ProviderMetadata.url(metadata, "jwks_uri")
-    guard !keySetURL.isEmpty else { throw Defect(why: "names no https jwks_uri") }
-    endpoints.authorization = try ProviderMetadata.url(metadata, "authorization_endpoint")
-    endpoints.token = try ProviderMetadata.url(metadata, "token_endpoint")
-    endpoints.profile = try ProviderMetadata.url(metadata, "userinfo_endpoint")
+    keySetURL = ProviderMetadata.url(metadata, "jwks_uri")
+    guard !keySetURL.isEmpty else {
+      throw Defect(why: "names no https jwks_uri", fix: "Set `jwks_url` and the endpoints instead of `discovery_url`.")
+    }
+    endpoints.authorization = ProviderMetadata.url(metadata, "authorization_endpoint")
+    endpoints.token = ProviderMetadata.url(metadata, "token_endpoint")
+    endpoints.profile = ProviderMetadata.url(metadata, "userinfo_endpoint")
     responsesNameIssuer = metadata["authorization_response_iss_parameter_supported"]?.bool == true
+    let methods = (metadata["token_endpoint_auth_methods_supported"]?.array ?? []).compactMap(\.string)
+    tokenAuthentication = methods.isEmpty ? nil : methods
   }
 
-  private static func url(_ metadata: JSONValue, _ name: String) throws(Defect) -> String {
-    guard let value = metadata.optional(name) else { return "" }
-    guard let url = value.string, url.hasPrefix("https://"),
+  private static func parse(_ bytes: [UInt8]) throws(Defect) -> JSONValue {
+    do throws(JSONError) {
+      return try JSONValue.parseLeniently(bytes, byteCountMax: bytesMax, decisive: ["issuer", "jwks_uri"])
+    } catch {
+      guard case .duplicateName(let name) = error else { throw Defect(why: "is no JSON document") }
+      throw Defect(why: "names two values of \(name)", fix: "Have the provider correct its discovery document.")
+    }
+  }
+
+  private static func url(_ metadata: JSONValue, _ name: String) -> String {
+    guard let url = metadata[name]?.string, url.hasPrefix("https://"),
       url.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") })
-    else { throw Defect(why: "names no https \(name)") }
+    else { return "" }
     return url
   }
 }

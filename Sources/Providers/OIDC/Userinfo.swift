@@ -18,7 +18,8 @@ extension OIDCClient {
     let answer = try await flow.calls.answer(url, accessToken: accessToken)
     let profile =
       answer.status == 200 && answer.isJWT
-      ? try await signed(answer.bytes, beside: verified.claims, at: now) : try ProviderCalls.document(answer)
+      ? try await signed(answer.bytes, beside: verified.claims, at: now)
+          : try ProviderCalls.document(answer, settings.claims)
     guard let subject = profile.value["sub"]?.string, subject.utf8.elementsEqual(verified.claims.subject.utf8) else {
       throw ProviderRefusal.invalid(why: "the profile is of another subject")
     }
@@ -36,6 +37,9 @@ extension OIDCClient {
     let claims = try await fetchingKeys(at: now) { () throws(ProviderRefusal) in
       try withKeysNow(at: now) { keys throws(TokenRefusal) in
         try rules.verifyUserinfo(token, keys: keys, beside: idToken)
+      } issuedAt: {
+        // The provider itself has just answered with it.
+        now.seconds
       }
     }
     return Document(value: claims, bytes: token.payload)

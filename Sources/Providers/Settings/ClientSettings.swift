@@ -9,6 +9,8 @@ package enum SecretSource: Hashable, Sendable {
 /// What we are at a provider, and how we show it.
 package struct ClientSettings: Sendable {
   package var authentication = ClientAuthentication.basic
+  /// The configuration names the method, so that the discovery document does not choose another.
+  package var authenticationIsSet = false
   package var secretSource: SecretSource?
   /// PKCS#8, PEM.
   package var privateKeySource: SecretSource?

@@ -1,6 +1,7 @@
 package import Crypto
 import Store
 import Text
+package import Tokens
 
 /// What a person is sent through a provider's pages by. Only X speaks both.
 package enum FlowProtocol: String, Hashable, Sendable, CaseIterable {
@@ -29,6 +30,28 @@ package struct ProviderSettings: Sendable {
     case required
   }
 
+  /// What a reauthentication sends to an OpenID provider (OpenID Connect Core 3.1.2.1).
+  ///
+  /// `max_age` is 1 and not 0: some servers never end a login that must be 0 seconds old.
+  package enum FreshLogin: String, Hashable, Sendable, CaseIterable {
+    case promptAndMaxAge = "prompt_and_max_age"
+    case prompt
+    case maxAge = "max_age"
+    /// `prompt=select_account`, for a provider without a better one.
+    case selectAccount = "select_account"
+    case none
+
+    var parameters: [String: String] {
+      switch self {
+      case .promptAndMaxAge: ["prompt": "login", "max_age": "1"]
+      case .prompt: ["prompt": "login"]
+      case .maxAge: ["max_age": "1"]
+      case .selectAccount: ["prompt": "select_account"]
+      case .none: [:]
+      }
+    }
+  }
+
   /// When the provider is asked about the person beside what its ID token says (OpenID Connect Core 5.3).
   package enum ProfileUse: String, Hashable, Sendable, CaseIterable {
     /// At the end of a flow whose ID token has no address, no name, or, where that counts, no word on the address.
@@ -44,6 +67,8 @@ package struct ProviderSettings: Sendable {
   package var issuers: [String] = []
   /// What tokens may be for; the first is the one that flows run under.
   package var clientIDs: [String] = []
+  /// What tokens may also be for, next to one of `clientIDs` and with `azp` one of them.
+  package var additionalAudiences: [String] = []
   package var client = ClientSettings()
   package var endpoints = Endpoints()
   package var keys = Keys.none
@@ -63,6 +88,7 @@ package struct ProviderSettings: Sendable {
   package var usesProofKey = true
   /// Refuses a redirect without `iss` (RFC 9207), also where the provider does not announce that it sends it.
   package var requireResponseIssuer = false
+  package var freshLogin = FreshLogin.promptAndMaxAge
   package var profileUse = ProfileUse.missing
   package var claims = ClaimNames()
   /// Apple writes `email_verified` as a text; with any other provider that is no word (check 55).
@@ -74,6 +100,8 @@ package struct ProviderSettings: Sendable {
   /// Google: organisations whose people may come, by domain; empty: everybody.
   package var hostedDomains: Set<String> = []
   package var tenants = TenantSettings()
+  /// Called with the entries that a key set of this provider was read without, at each reading.
+  package var onSkippedKeys: @Sendable ([SkippedKey]) -> Void = { _ in }
 
   package init(id: String) { self.id = id }
 
@@ -97,6 +125,7 @@ package struct ProviderSettings: Sendable {
     }
     try require(adapter.standard(id: id).flows == flows, "protocol", "is none that \(id) speaks")
     try require(!clientIDs.isEmpty && !clientIDs.contains(""), "client_ids", "must name at least one, none empty")
+    try require(!additionalAudiences.contains(""), "additional_audiences", "must be texts that are not empty")
     if let issuer = issuers.first { try require(issuer.hasPrefix("https://"), "issuers", "must begin with https://") }
     try require(
       !requireResponseIssuer || !issuers.isEmpty, "issuers", "must be set: responses are to name one")
@@ -120,6 +149,8 @@ package struct ProviderSettings: Sendable {
     try isUsed(id == "apple.com" || client.teamID.isEmpty, "team_id")
     try isUsed(isGeneric || claims == standard.claims, "claims")
     try isUsed(client.keyID.isEmpty || client.authentication == .privateKeyJWT, "key_id")
+    try isUsed(id.hasPrefix("oidc.") || additionalAudiences.isEmpty, "additional_audiences")
+    try isUsed(Adapters.isOpenID(id) || freshLogin == standard.freshLogin, "reauthentication")
     if !id.hasPrefix("oidc."), standard.keys == .none {
       try isUsed(keys == .none, "discovery_url")
       try isUsed(algorithms == standard.algorithms, "algorithms")

@@ -63,6 +63,22 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     self.nonce = nonce
   }
 
+  func findings(at now: Timestamp) async -> [ProviderFinding] {
+    let check = ProviderCheck(settings, fetching: calls.fetching, at: now)
+    let pages = await check.pages(settings.endpoints)
+    do {
+      _ = try await start(
+        FlowRequest(redirectURI: "https://localhost/latchkey-check-config", state: "", nonce: "", codeVerifier: ""),
+        at: now)
+      return pages + [.fine("request_token answers")]
+    } catch let refusal as ProviderRefusal {
+      if case .unavailable = refusal { return pages + [ProviderFinding(refusal, "request_token")] }
+      return pages + [.warning("request_token: \(refusal)")]
+    } catch {
+      return pages + [.fault(why: "request_token: \(error)", fix: "Check the network.")]
+    }
+  }
+
   func hint(instead kind: CredentialKind) -> String {
     "X issues no ID tokens for it: send an access token with its secret, or begin with StartFlow."
   }

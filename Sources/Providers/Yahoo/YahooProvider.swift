@@ -48,6 +48,8 @@ struct YahooProvider: Adapter, StartsFlows {
 
   func hint(instead kind: CredentialKind) -> String { Hint.flow(at: id) }
 
+  func findings(at now: Timestamp) async -> [ProviderFinding] { await client.findings(at: now) }
+
   func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
     try await client.start(flow, at: now)
   }

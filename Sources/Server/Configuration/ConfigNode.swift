@@ -9,6 +9,8 @@ enum ConfigNode: Decodable {
   case number(Double)
   case flag(Bool)
   case nothing
+  /// An element of a list that is not looked at again, after a fault in it (`Settings.examine`).
+  case leftOut
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

@@ -40,6 +40,11 @@ extension Settings {
         throw ConfigurationError(
           setting: setting, why: "\(signer.keysFile) is no JSON Web Key Set with a key that can be used")
       }
+      // The operator owns this file and can correct it; providers cannot be made to correct theirs.
+      if let odd = keys.skipped.first(where: { !$0.reason.isOrdinary }) {
+        throw ConfigurationError(
+          setting: setting, why: "\(signer.keysFile): key \(odd.index + 1) cannot be used: \(odd.reason.rawValue)")
+      }
       return CustomTokenSigner(issuer: signer.issuer, keys: keys, accountIDPrefixes: signer.accountIDPrefixes)
     }
   }

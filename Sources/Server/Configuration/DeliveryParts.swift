@@ -22,9 +22,8 @@ extension Settings {
     }
   }
 
-  /// nil: no road needs the network.
-  func deliveryFetcher() throws -> CurlFetcher? {
-    guard delivery.uses(.smtp) || delivery.uses(.webhook) else { return nil }
+  func deliveryFetchers() throws -> DeliveryFetchers {
+    var fetchers = DeliveryFetchers()
     var settings = FetchSettings()
     settings.caFile = delivery.authorityFile.isEmpty ? nil : delivery.authorityFile
     settings.limits.totalTimeMillis = Int(delivery.schedule.attemptMillis)
@@ -34,10 +33,16 @@ extension Settings {
       let hosts = [delivery.relay.host.lowercased(), URLRule.host(delivery.webhookURL)]
       settings.privateHosts = Set(hosts.compactMap { $0 })
     }
-    return try CurlFetcher(settings, drivers: 1)
+    if delivery.uses(.smtp) {
+      let roads = [policy.mailEnabled, policy.textMessagesEnabled].count { $0 }
+      fetchers.mailsMax = delivery.schedule.places(.mail, roads: roads)
+      fetchers.mails = try CurlFetcher(settings, mailsMax: fetchers.mailsMax)
+    }
+    if delivery.uses(.webhook) { fetchers.webhook = try CurlFetcher(settings, drivers: 1) }
+    return fetchers
   }
 
-  func roads(_ fetcher: CurlFetcher?) throws(ConfigurationError) -> [DeliveryChannel: any Road] {
+  func roads(_ fetchers: DeliveryFetchers) throws(ConfigurationError) -> [DeliveryChannel: any Road] {
     var made: [MailRoad: any Road] = [:]
     if delivery.uses(.outbox) {
       let outbox = OutboxRoad(folder: delivery.outboxFolder)
@@ -47,17 +52,15 @@ extension Settings {
       }
       made[.outbox] = outbox
     }
-    if let fetcher {
-      let secrets = try Settings.again(deliverySecrets)
-      if delivery.uses(.smtp) {
-        var relay = delivery.relay
-        relay.password = secrets.relayPassword
-        made[.smtp] = SMTPRoad(relay, fetcher: fetcher)
-      }
-      if delivery.uses(.webhook) {
-        made[.webhook] = WebhookRoad(
-          url: delivery.webhookURL, signature: WebhookSignature(secrets.webhook), fetcher: fetcher)
-      }
+    let secrets = try Settings.again(deliverySecrets)
+    if let fetcher = fetchers.mails {
+      var relay = delivery.relay
+      relay.password = secrets.relayPassword
+      made[.smtp] = SMTPRoad(relay, fetcher: fetcher)
+    }
+    if let fetcher = fetchers.webhook {
+      made[.webhook] = WebhookRoad(
+        url: delivery.webhookURL, signature: WebhookSignature(secrets.webhook), fetcher: fetcher)
     }
     var roads: [DeliveryChannel: any Road] = [:]
     roads[.mail] = made[delivery.mail]

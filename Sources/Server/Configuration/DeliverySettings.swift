@@ -24,6 +24,9 @@ enum TextRoad: String, CaseIterable, Sendable {
 
 /// How messages leave, and what they say.
 struct DeliverySettings: Sendable {
+  /// A mail on its way occupies a thread.
+  static let mailThreadsMax = 64
+
   var mail = MailRoad.off
   var textMessages = TextRoad.off
   var outboxFolder = ""
@@ -87,7 +90,8 @@ extension Settings {
     delivery.schedule.attemptsMax = try group.integer(
       "attempts_max", 20, 1...1_000, "attempts after which a message is given up")
     delivery.schedule.concurrentMax = try group.integer(
-      "concurrent_max", 16, 1...1_000, "attempts under way at once, shared by mails and text messages")
+      "concurrent_max", 16, 1...1_000, "concurrent attempts, shared by mails and text messages; by SMTP at most 64")
+    if delivery.mail == .smtp { delivery.schedule.mailsMax = DeliverySettings.mailThreadsMax }
     let days = try group.integer("kept_days", 14, 1...365, "how long a message that was given up is remembered")
     delivery.schedule.keptMillis = Int64(days) * 86_400_000
     guard delivery.schedule.firstPauseMillis > delivery.schedule.attemptMillis,
@@ -106,6 +110,9 @@ extension Settings {
       delivery.relay.heloName = try smtp.text("helo_name", "", "our name in EHLO; empty: the sender's domain")
       delivery.relay.user = try smtp.text("user", "", "of the relay; empty: no login")
       delivery.relayPassword = try smtp.secret("password", path, "the user's password")
+      let hasSMTPUTF8 = try smtp.flag(
+        "smtputf8", false, "the relay offers SMTPUTF8; without it, calls reject addresses such as amélie@example.com")
+      policy.mailsUTF8Mailboxes = delivery.mail != .smtp || hasSMTPUTF8
       delivery.relay.sender = Sender(
         address: try smtp.text("from", "", "address that mails are from"),
         name: try smtp.text("from_name", "", "name beside it"))

@@ -1,7 +1,7 @@
 internal import Admission
 internal import Fetch
 internal import Providers
-internal import Wire
+internal import API
 
 // What the parts are made from, out of the settings.
 

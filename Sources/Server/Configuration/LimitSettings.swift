@@ -46,6 +46,8 @@ extension Settings {
       "streams_per_connection_max", 100, 1...10_000, "calls at once on one connection")
     limits.session.budget.unfinishedResets.count = try group.integer(
       "resets_max", 100, 1...1_000_000, "calls that one connection may cancel within 10 seconds")
+    limits.session.budget.unfinishedResetsPercent = try group.integer(
+      "resets_percent_max", 50, 0...100, "percent of its calls that an identified caller may cancel beyond resets_max")
   }
 
   private mutating func readRequestLimits(_ group: inout SettingsReader) throws(ConfigurationError) {

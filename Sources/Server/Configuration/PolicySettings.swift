@@ -49,8 +49,10 @@ extension Settings {
       policy.pendingLimits = PendingLimits(
         perAccountMax: try group.integer(
           "pending_per_account_max", 20, 1...10_000, "rows held for one account, of strangers and of others each"),
-        perCallerMax: try group.integer("pending_per_caller_max", 100_000, 1...10_000_000, "rows held for one caller"),
-        totalMax: try group.integer("pending_total_max", 1_000_000, 1...100_000_000, "rows held in all"))
+        perCallerMax: try group.integer(
+          "pending_per_caller_max", 100_000, 1...10_000_000, "rows held for one caller and purpose"),
+        totalMax: try group.integer(
+          "pending_total_max", 1_000_000, 1...100_000_000, "rows held for one purpose of all callers"))
       policy.refreshGraceMillis = try group.seconds(
         "refresh_grace_seconds", 10, 0...10, "how long the parent of a refresh token still gets the same successor")
       policy.sessionIdleMillis = try group.seconds(
@@ -79,12 +81,13 @@ extension Settings {
   ) throws(ConfigurationError) -> CallerSettings {
     // Everything is asked for before anything is judged, so that the list of settings is whole.
     let name = try reader.text("name", "", "what the log, throttles and records call it")
-    let san = try reader.text("san", "", "URI or DNS name in its client certificate")
+    let san = try reader.text(
+      "san", "", "uri:… or dns:…, the name in its client certificate: its first URI, else its first DNS name")
     let hex = try reader.text("api_key_sha256", "", "SHA-256 of its API key, in hex")
     let audiences = try reader.texts(
       "audiences", [defaultAudience], "`aud` of its sessions first, then others it takes")
     let methods = try reader.texts(
-      "methods", Settings.ordinaryMethods, "package.Service/Method, package.Service/* or *")
+      "methods", Settings.ordinaryMethods, patterns: true, "package.Service/Method, package.Service/* or *")
     let mayFetchByEmail = try reader.flag("fetch_by_email", false, "may look up addresses")
     let mayMerge = try reader.flag("merge", false, "may have two accounts merged, on proof of both")
     let redirectURIs = try readRedirectURIs(&reader)
@@ -100,13 +103,15 @@ extension Settings {
     guard !san.isEmpty || digest != nil else {
       throw reader.wrong("san", "a caller needs a san or an api_key_sha256, or nobody could be it")
     }
+    if let fault = CertificateName.fault(of: san) { throw reader.wrong("san", fault) }
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name one at least") }
     for audience in audiences { try reader.checkClaim("audiences", audience) }
     if let wrong = methods.first(where: { !namesMethods($0) }) {
       throw reader.wrong("methods", "\(wrong) names no method")
     }
     return CallerSettings(
-      name: name, san: san, apiKeyDigest: digest, methods: methods + (mayWatch ? watchMethods : []),
+      name: name, san: CertificateName.normal(san), apiKeyDigest: digest,
+          methods: methods + (mayWatch ? watchMethods : []),
       mayFetchByEmail: mayFetchByEmail, mayMerge: mayMerge, audiences: audiences, redirectURIs: redirectURIs)
   }
 

@@ -20,6 +20,9 @@ extension Settings {
     settings.flows = flows
     settings.clientIDs = try reader.texts(
       "client_ids", [], "the audiences that tokens must be for; flows run under the first")
+    settings.additionalAudiences = try reader.texts(
+      "additional_audiences", [],
+      "oidc.*: audiences that a token may also have, next to a client id and with `azp` one of client_ids")
     try readTokenRules(&reader, &settings)
     try readClient(&reader, &settings.client, path)
     try readFlows(&reader, &settings)
@@ -78,8 +81,10 @@ extension Settings {
   private static func readClient(
     _ reader: inout SettingsReader, _ client: inout ClientSettings, _ path: (String) -> String
   ) throws(ConfigurationError) {
+    client.authenticationIsSet = reader.isSet("client_authentication")
     client.authentication = try reader.choice(
-      "client_authentication", client.authentication, "how the token endpoint knows us" + own)
+      "client_authentication", client.authentication,
+      "how this service authenticates at the token endpoint; default: as discovery says, else the provider's own")
     client.secretSource = try reader.secret("client_secret", path, "the client secret")
     let key = try reader.text("private_key_file", "", "PEM private key, for private_key_jwt and apple.com")
     client.keyID = try reader.text("key_id", client.keyID, "by which the provider knows that key")
@@ -90,7 +95,7 @@ extension Settings {
   private static func readFlows(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    settings.scopes = try reader.texts("scopes", settings.scopes, "asked for in every flow" + own)
+    settings.scopes = try reader.texts("scopes", settings.scopes, patterns: true, "asked for in every flow" + own)
     settings.callerParameters = Set(
       try reader.texts(
         "caller_parameters", settings.callerParameters.sorted(),
@@ -102,6 +107,8 @@ extension Settings {
       "refuse a redirect without `iss`, also where the provider does not announce it")
     settings.profileUse = try reader.choice(
       "profile", settings.profileUse, "when a flow asks the profile_url beside the ID token" + own)
+    settings.freshLogin = try reader.choice(
+      "reauthentication", settings.freshLogin, "parameters that make the provider ask for a fresh login" + own)
     settings.hostedDomains = Set(
       try reader.texts("hosted_domains", [], "google.com: organisations whose people may come; empty: all"))
   }

@@ -5,12 +5,16 @@ internal import Providers
 
 extension Settings {
   /// The configured providers with their secrets, which are read here and nowhere else: once, at the start.
-  func registry(fetching: any HTTPSFetching) throws(ConfigurationError) -> Registry {
+  func registry(
+    fetching: any HTTPSFetching, _ notices: ProviderNotices? = nil
+  ) throws(ConfigurationError) -> Registry {
     let environment = ProcessInfo.processInfo.environment
     var loaded: [ProviderSettings] = []
     for (index, provider) in providers.enumerated() {
       do throws(ProviderSettingsError) {
-        loaded.append(try provider.loaded(environment))
+        var provider = try provider.loaded(environment)
+        if let notices { provider.onSkippedKeys = { [id = provider.id] in notices.skipped($0, of: id) } }
+        loaded.append(provider)
       } catch {
         throw Settings.wrong(error, index)
       }
@@ -19,6 +23,22 @@ extension Settings {
       return try Registry(loaded, fetching: fetching)
     } catch {
       throw Settings.wrong(error, providers.firstIndex { $0.id == error.provider } ?? 0)
+    }
+  }
+
+  /// One for each provider that cannot be used.
+  func faultsOfProviders() -> [ConfigurationError] {
+    providers.indices.compactMap { index in
+      var alone = self
+      alone.providers = [providers[index]]
+      do throws(ConfigurationError) {
+        _ = try alone.registry(fetching: NoFetching())
+        return nil
+      } catch {
+        let place = "providers[\(self.index(index, in: "providers"))]"
+        let setting = error.setting.replacing("providers[0]", with: place, maxReplacements: 1)
+        return ConfigurationError(setting: setting, why: error.why, isPassing: error.isPassing)
+      }
     }
   }
 

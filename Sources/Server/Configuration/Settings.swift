@@ -53,6 +53,10 @@ package struct Settings: Sendable {
   package var logLevel = Logger.Level.info
   /// Variables of the environment that look like settings, and are none.
   var unknownVariables: [String] = []
+  /// The elements of each list that could not be read (`examine`), in order.
+  var leftOut: [String: [Int]] = [:]
+  /// Empty: the settings come from no file.
+  package var configurationFile = ""
 
   /// What can be carried out, and may not be what was meant.
   package var warnings: [String] {
@@ -64,8 +68,17 @@ package struct Settings: Sendable {
   package static func parse(
     _ bytes: [UInt8], folder: String, environment: [String: String]
   ) throws(ConfigurationError) -> Settings {
-    let environment = environment.filter { !Variables.isOfKubernetes($0.key, $0.value) }
-    var reader = try SettingsReader(try ConfigNode.parse(bytes), environment: environment)
+    let examined = examine(bytes, folder: folder, environment: environment)
+    if let fault = examined.faults.first { throw fault }
+    guard let settings = examined.settings else { throw ConfigurationError(setting: "the file", why: "it is not read") }
+    return settings
+  }
+
+  /// - Throws: the first fault.
+  static func read(
+    _ tree: ConfigNode, folder: String, _ environment: [String: String]
+  ) throws(ConfigurationError) -> Settings {
+    var reader = try SettingsReader(tree, environment: environment)
     var settings = try Settings(&reader, folder: folder)
     try reader.finish()
     settings.unknownVariables = Variables.unknown(environment.keys, asked: reader.variables)
@@ -206,10 +219,16 @@ package struct Settings: Sendable {
     }
     try checkDelivery(reader)
     try checkKeys(reader)
+    leftOut = reader.leftOut
     try unique(callers.map(\.name), "callers", "name")
     try unique(callers.map { $0.san.isEmpty ? nil : $0.san }, "callers", "san")
     try unique(callers.map(\.apiKeyDigest), "callers", "api_key_sha256")
     try unique(providers.map(\.id), "providers", "id")
+  }
+
+  /// Where the file has the element, of whose list some may be left out.
+  func index(_ position: Int, in list: String) -> Int {
+    (leftOut[list] ?? []).reduce(position) { $1 <= $0 ? $0 + 1 : $0 }
   }
 
   static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
@@ -217,9 +236,10 @@ package struct Settings: Sendable {
   /// Names the first element whose key an earlier one has.
   private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {
     var seen: Set<Key> = []
-    for (index, key) in keys.enumerated() {
+    for (position, key) in keys.enumerated() {
       guard let key, !seen.insert(key).inserted else { continue }
-      throw ConfigurationError(setting: "\(list)[\(index)].\(name)", why: "an earlier one has the same")
+      let place = "\(list)[\(index(position, in: list))]"
+      throw ConfigurationError(setting: "\(place).\(name)", why: "an earlier one has the same")
     }
   }
 }

@@ -7,14 +7,16 @@ internal import TLS
 extension Settings {
   private static let fileBytesMax = 1 << 20
 
-  /// Reads the file and the environment variables that begin with LATCHKEY_.
-  package static func read(_ path: String) throws(ConfigurationError) -> Settings {
-    let bytes = try readFile(path, of: "--config", bytesMax: fileBytesMax)
-    let environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
-    return try parse(bytes, folder: folder(of: path), environment: environment)
+  static func file(_ path: String) throws(ConfigurationError) -> [UInt8] {
+    try readFile(path, of: "--config", bytesMax: fileBytesMax)
   }
 
-  private static func folder(of path: String) -> String {
+  /// The variables that begin with LATCHKEY_.
+  static func environment() -> [String: String] {
+    ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
+  }
+
+  static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -24,6 +26,23 @@ extension Settings {
   package func warningsOfFiles() -> [String] {
     secretFiles().filter { anybodyMayRead($0.path) }.map { "\($0.setting): \($0.path) can be read by anybody" }
       + secretFiles().filter { groupMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by its group" }
+      + places().filter { anybodyMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by anybody" }
+  }
+
+  /// Files and folders that only the server's own user should write: the configuration names the callers, and the
+  /// others hold the accounts and the codes.
+  private func places() -> [(setting: String, path: String)] {
+    var places = [(setting: String, path: String)]()
+    func add(_ setting: String, _ path: String, withFolder: Bool = false) {
+      guard !path.isEmpty else { return }
+      places.append((setting, path))
+      if withFolder { places.append((setting, Settings.folder(of: path))) }
+    }
+    add("--config", configurationFile, withFolder: true)
+    add("store.path", storePath, withFolder: true)
+    add("store.backup_folder", backupFolder)
+    if delivery.uses(.outbox) { add("delivery.outbox_folder", delivery.outboxFolder) }
+    return places
   }
 
   /// Of those that are used.
@@ -49,7 +68,7 @@ extension Settings {
     return files
   }
 
-  /// Reads anew what `checkFiles` has just found right: what is in the way now may pass, such as a lack of descriptors.
+  /// Reads a second time what `faultsOfFiles` found right. A fault now may pass, such as a lack of descriptors.
   static func again<Part>(_ read: () throws(ConfigurationError) -> Part) throws(ConfigurationError) -> Part {
     do throws(ConfigurationError) {
       return try read()
@@ -58,26 +77,35 @@ extension Settings {
     }
   }
 
-  /// What `--check-config` looks at beyond the text: that the files are there and usable.
-  package func checkFiles() throws(ConfigurationError) {
-    if let open = secretFiles().first(where: { anybodyMayWrite($0.path) }) {
-      throw ConfigurationError(setting: open.setting, why: "\(open.path) can be written by anybody")
+  /// What `--check-config` looks at beyond the text: that the files are there and usable. One fault of each setting.
+  func faultsOfFiles() -> [ConfigurationError] {
+    var faults = secretFiles().filter { anybodyMayWrite($0.path) }.map {
+      ConfigurationError(setting: $0.setting, why: "\($0.path) can be written by anybody")
     }
+    func check(_ body: () throws(ConfigurationError) -> Void) {
+      do throws(ConfigurationError) { try body() } catch { faults.append(error) }
+    }
+    check(checkCertificate)
+    check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFile) }
+    faults += faultsOfProviders()
+    check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
+    check { () throws(ConfigurationError) in _ = try templates() }
+    check { () throws(ConfigurationError) in _ = try deliverySecrets() }
+    check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }
+    check(postgres.checkFiles)
+    check { () throws(ConfigurationError) in try checkPlace("store.path", storePath) }
+    check { () throws(ConfigurationError) in try checkPlace("store.backup_folder", backupFolder) }
+    check { () throws(ConfigurationError) in try checkAuthorities("fetch.ca_file", fetchAuthorityFile) }
+    var named: Set<String> = []
+    return faults.filter { named.insert($0.setting).inserted }
+  }
+
+  private func checkCertificate() throws(ConfigurationError) {
     do {
       _ = try CurrentContext(tls, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     } catch {
       throw ConfigurationError(setting: error.setting, why: error.why, isPassing: error.isPassing)
     }
-    _ = try MasterKey.read(masterKeyFile)
-    _ = try registry(fetching: NoFetching())
-    _ = try signersOfCustomTokens()
-    _ = try templates()
-    _ = try deliverySecrets()
-    try checkAuthorities("delivery.ca_file", delivery.authorityFile)
-    try postgres.checkFiles()
-    try checkPlace("store.path", storePath)
-    try checkPlace("store.backup_folder", backupFolder)
-    try checkAuthorities("fetch.ca_file", fetchAuthorityFile)
   }
 
   /// Of what is written; empty: nothing is.

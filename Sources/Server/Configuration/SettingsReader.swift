@@ -14,6 +14,8 @@ struct SettingsReader {
   private(set) var lines: [Line] = []
   /// Every variable of the environment that was asked for, or that a setting names.
   private(set) var variables: Set<String> = []
+  /// The elements of each list that were left out (`Settings.examine`).
+  private(set) var leftOut: [String: [Int]] = [:]
 
   init(_ node: ConfigNode, prefix: String = "", environment: [String: String]) throws(ConfigurationError) {
     switch node {
@@ -78,13 +80,23 @@ struct SettingsReader {
     return choice
   }
 
-  mutating func texts(_ name: String, _ standard: [String], _ meaning: String) throws(ConfigurationError) -> [String] {
+  /// - Parameter patterns: whether `*` has a meaning there. Elsewhere a text with it would never be equal to anything.
+  mutating func texts(
+    _ name: String, _ standard: [String], patterns: Bool = false, _ meaning: String
+  ) throws(ConfigurationError) -> [String] {
     note(name, "[\(standard.map { "\"\($0)\"" }.joined(separator: ", "))]", meaning)
     guard let node = take(name) else { return standard }
-    if case .text(let text) = node { return [text] }
-    guard case .list(let nodes) = node else { throw wrong(name, "it must be a list of texts") }
+    let nodes: [ConfigNode]
+    switch node {
+    case .text: nodes = [node]
+    case .list(let list): nodes = list
+    default: throw wrong(name, "it must be a list of texts")
+    }
     return try nodes.map { node throws(ConfigurationError) in
       guard case .text(let text) = node else { throw wrong(name, "it must be a list of texts") }
+      guard patterns || !text.contains("*") else {
+        throw wrong(name, "\(text) is compared byte for byte, and * stands for nothing else: list each one")
+      }
       return text
     }
   }
@@ -96,7 +108,9 @@ struct SettingsReader {
   mutating func group<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> Value {
-    var reader = try SettingsReader(take(name) ?? .nothing, prefix: path(name) + ".", environment: environment)
+    // A group has no variable of its own: LATCHKEY_KEYS belongs to another program, and is a warning.
+    let node = values.removeValue(forKey: name) ?? .nothing
+    var reader = try SettingsReader(node, prefix: path(name) + ".", environment: environment)
     let value = try read(&reader)
     lines += reader.lines
     variables.formUnion(reader.variables)
@@ -108,7 +122,8 @@ struct SettingsReader {
   mutating func groups<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> [Value] {
-    guard let node = take(name) else {
+    let node = values.removeValue(forKey: name) ?? .nothing
+    if case .nothing = node {
       // There is nothing to read, but the list of settings wants those of an element too.
       guard var element = try? SettingsReader(.nothing, prefix: path(name) + "[].", environment: [:]) else { return [] }
       _ = try? read(&element)
@@ -118,6 +133,10 @@ struct SettingsReader {
     guard case .list(let nodes) = node else { throw wrong(name, "it must be a list [ {…}, … ]") }
     var values: [Value] = []
     for (index, node) in nodes.enumerated() {
+      if case .leftOut = node {
+        leftOut[path(name), default: []].append(index)
+        continue
+      }
       // Elements have no environment variables: there is no telling which one would be meant.
       var reader = try SettingsReader(node, prefix: "\(path(name))[\(index)].", environment: [:])
       values.append(try read(&reader))
@@ -162,7 +181,7 @@ struct SettingsReader {
   private func variable(_ name: String) -> String { SettingsReader.variable(at: path(name)) }
 
   /// `listen.port` is LATCHKEY_LISTEN_PORT.
-  private static func variable(at path: String) -> String {
+  static func variable(at path: String) -> String {
     "LATCHKEY_" + path.map { $0 == "." ? "_" : $0.uppercased() }.joined()
   }
 }

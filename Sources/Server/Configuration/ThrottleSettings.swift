@@ -11,6 +11,7 @@ extension Settings {
         (policy.throttles[kind].countMax, policy.throttles[kind].countAgainMax) = (countMax, countMax)
       }
       policy.throttles[.sendsOnKnownDevices] = policy.throttles[.sendsPerRecipient]
+      policy.throttles[.resetsOnKnownDevices] = policy.throttles[.resetsPerRecipient]
     }
   }
 
@@ -51,14 +52,34 @@ extension Settings {
     ),
     ("sign_ups_per_caller_max", .signUpsPerCaller, "the same through one caller"),
     (
+      "flow_starts_per_network_max", .flowStartsPerNetwork,
+      "StartFlow calls from one client address (IPv6: one /64 network) in 10 minutes; 0: any number"
+    ),
+    (
+      "flow_starts_per_caller_max", .flowStartsPerCaller,
+      "the same through one caller, without a session"
+    ),
+    (
       "sends_per_recipient_max", .sendsPerRecipient,
       "mails or messages to one address or number, or for one account's factors, in an hour; on known devices as many"
+    ),
+    (
+      "resets_per_recipient_max", .resetsPerRecipient,
+      "password resets by email to one address in an hour; on known devices as many"
     ),
     ("sends_per_network_max", .sendsPerNetwork, "the same on behalf of one client address"),
     ("sends_per_caller_max", .sendsPerCaller, "the same through one caller"),
     (
       "changes_per_account_max", .changesPerAccount,
       "changes of one account in 10 minutes: Update without a new password, what is linked and what is enrolled"
+    ),
+    (
+      "password_changes_per_account_max", .passwordChangesPerAccount,
+      "new passwords of one account in 10 minutes, set by Update; resets by email do not count"
+    ),
+    (
+      "notices_per_account_max", .noticesPerAccount,
+      "notices of one kind to one account in an hour; the next ones are dropped; 0: any number"
     ),
   ]
 }

@@ -4,6 +4,7 @@ internal import Synchronization
 final class Bell: Sendable {
   private struct State {
     var rung = false
+    var ended = false
     var waiting: CheckedContinuation<Void, Never>?
   }
 
@@ -18,6 +19,12 @@ final class Bell: Sendable {
     waiting?.resume()
   }
 
+  /// Wakes the task that waits, and from then on every task that would wait.
+  func end() {
+    state.withLock { $0.ended = true }
+    ring()
+  }
+
   /// Returns once it is rung, or after so long. One task at a time.
   func wait(millis: Int64) async {
     let alarm = Task.detached { [self] in
@@ -26,7 +33,7 @@ final class Bell: Sendable {
     }
     await withCheckedContinuation { continuation in
       let isRung = state.withLock { state in
-        if state.rung {
+        if state.rung || state.ended {
           state.rung = false
           return true
         }

@@ -17,7 +17,7 @@ final class Courier: Sendable {
   private let metrics: ServerMetrics
   private let log: Log
   private let reading: LastingFailure
-  private let underWay = Mutex<[DeliveryChannel: Int]>([:])
+  private let underWay = Mutex<[DeliveryClass: Int]>([:])
   private let stopped = Atomic<Bool>(false)
 
   init(
@@ -45,10 +45,10 @@ final class Courier: Sendable {
     await withDiscardingTaskGroup { group in
       while !stopped.load(ordering: .acquiring) {
         for (record, nextAttemptAt) in await takeDue() {
-          count(record.channel, 1)
+          count(record.deliveryClass, 1)
           group.addTask { [self] in
             await attempt(record, nextAttemptAt: nextAttemptAt)
-            count(record.channel, -1)
+            count(record.deliveryClass, -1)
             metrics.queueBell.ring()
           }
         }
@@ -57,20 +57,21 @@ final class Courier: Sendable {
     }
   }
 
-  private func count(_ channel: DeliveryChannel, _ delta: Int) {
-    underWay.withLock { $0[channel, default: 0] += delta }
+  private func count(_ each: DeliveryClass, _ delta: Int) {
+    underWay.withLock { $0[each, default: 0] += delta }
   }
 
   /// What is due and was taken by nobody else, as far as there is room.
   private func takeDue() async -> [(DeliveryRecord, nextAttemptAt: Timestamp)] {
-    let room = schedule.room(underWay: underWay.withLock { $0 }, roads: roads.count)
+    let underWay = underWay.withLock { $0 }
     let now = environment.clock.now()
     var query = Query()
-    query.deliveries = DueDeliveries(at: now, rowsMax: room)
+    query.deliveries = DueDeliveries(at: now, rowsMax: schedule.room(underWay: underWay, roads: roads.count))
     guard let queue = await find(query) else { return [] }
     metrics.saw(queue, now: now)
     var taken: [(DeliveryRecord, nextAttemptAt: Timestamp)] = []
-    for record in queue.due where !stopped.load(ordering: .acquiring) {
+    let chosen = schedule.choose(queue.due, underWay: underWay, roads: roads.count)
+    for record in chosen where !stopped.load(ordering: .acquiring) {
       switch schedule.start(record, now: now, chance: environment.randomness.bytes(1)[0]) {
       case .bury(let reason): await bury(record, attempts: record.attempts, reason)
       case .attempt(let nextAttemptAt):

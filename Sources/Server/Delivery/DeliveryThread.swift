@@ -1,17 +1,34 @@
 internal import Fetch
 internal import Reactor
 
-/// A thread that turns the fetcher of messages, so that no relay and no webhook ever costs a reactor anything.
+/// What messages need of the network: mails block their threads, and so have their own.
+struct DeliveryFetchers: Sendable {
+  /// nil: no mail leaves by SMTP.
+  var mails: CurlFetcher?
+  /// The number of its drivers.
+  var mailsMax = 0
+  /// nil: nothing leaves by a webhook.
+  var webhook: CurlFetcher?
+
+  func startThreads() throws -> [DeliveryThread] {
+    let forMails = try mails.map { mails in
+      try (0..<mailsMax).map { try DeliveryThread(mails, driver: $0) }
+    }
+    return try (forMails ?? []) + (webhook.map { [try DeliveryThread($0, driver: 0)] } ?? [])
+  }
+}
+
+/// A thread that runs one driver of a fetcher of messages: relays and webhooks cost the reactors nothing.
 final class DeliveryThread: Sendable {
   enum Letter: Sendable { case stop }
 
   private let mailbox: Mailbox<Letter>
 
-  /// Throws where there is nothing to turn it by.
-  init(_ fetcher: CurlFetcher) throws {
+  /// - Parameter index: the number of the driver.
+  init(_ fetcher: CurlFetcher, driver index: Int) throws {
     mailbox = try Mailbox()
-    try startPart(named: "delivery", niceness: 10) { [mailbox] in
-      let turning = try Turning(mailbox, fetcher.driver(0))
+    try startPart(named: "delivery-\(index)", niceness: 10) { [mailbox] in
+      let turning = try Turning(mailbox, fetcher.driver(index))
       return { turning.run() }
     }
   }

@@ -37,7 +37,7 @@ final class HTTPEndpoint: ReactorDriver {
   private struct Slot {
     var generation: UInt32 = 0
     var descriptor: Int32?
-    var network = ""
+    var held = HTTPPlaces.Held(network: "", number: 0)
     var phase = Phase.lingering
   }
 
@@ -54,6 +54,7 @@ final class HTTPEndpoint: ReactorDriver {
   private let site: HTTPSite
   private let log: Log
   private var slots: [Slot]
+  private var acceptedCount: UInt64 = 0
 
   init(_ listening: Listening, mailbox: Mailbox<Letter>, _ site: HTTPSite, log: Log) throws {
     self.listening = listening
@@ -123,20 +124,35 @@ final class HTTPEndpoint: ReactorDriver {
     case .turnedAway: site.refused(.descriptors)
     case .connection(let descriptor, let address):
       let network = Census.network(address)
-      let held = slots.count { $0.descriptor != nil && $0.network == network }
-      guard let slot = slots.firstIndex(where: { $0.descriptor == nil }), held < site.connectionsPerAddressMax,
+      guard let slot = place(of: network, isLocal: HTTPPlaces.isLocal(address)),
         let socket = HTTPSocket(descriptor, tls: site.tls)
       else {
         site.refused(.connections)
         return closeDescriptor(descriptor)
       }
+      acceptedCount += 1
       slots[slot].descriptor = descriptor
-      slots[slot].network = network
+      slots[slot].held = HTTPPlaces.Held(network: network, number: acceptedCount)
       slots[slot].phase = .handshaking(socket)
       let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
       perform(slot) { try reactor.watch(descriptor, ticket, read: true, write: false) }
       reactor.startTimer(ticket, kind: Time.request.rawValue, delayMillis: site.requestMillis)
       proceed(slot)
+    }
+  }
+
+  /// nil: there is none.
+  private func place(of network: String, isLocal: Bool) -> Int? {
+    let places = slots.map { $0.descriptor == nil ? nil : $0.held }
+    switch HTTPPlaces.decide(
+      network: network, isLocal: isLocal, in: places, perAddressMax: site.connectionsPerAddressMax)
+    {
+    case .refuse: return nil
+    case .take(let slot): return slot
+    case .replace(let slot):
+      site.refused(.connections)
+      close(slot)
+      return slot
     }
   }
 

@@ -29,7 +29,7 @@ final class SigningKeyWatch: Sendable {
     self.log = log
     let records = try await SigningKeys.settle(store, vault, algorithm, .start, policy, log)
     known = Mutex(records)
-    desk = try TokenDesk(ring: try SigningKeys.ring(records, vault, policy, log), issuer: issuer, signers: signers)
+    desk = TokenDesk(ring: try SigningKeys.ring(records, vault, policy, log), issuer: issuer, signers: signers)
   }
 
   /// Ends when it is cancelled.

@@ -46,6 +46,9 @@ enum Catalogue {
     "When the newest backup was asked for, as Unix time; 0 where there is none.")
   static let fetches = MetricFamily(
     "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and by what came of them.")
+  static let skippedKeys = MetricFamily(
+    "latchkey_provider_keys_skipped_total", .counter,
+    "Entries that a provider's key set was read without, by provider and reason.")
   static let breakerOpen = MetricFamily(
     "latchkey_fetch_breaker_open", .gauge, "1: the provider failed again and again, and fetches from it fail fast.")
   static let breakerOpenings = MetricFamily(
@@ -53,6 +56,13 @@ enum Catalogue {
 
   static let deliveries = MetricFamily(
     "latchkey_deliveries_total", .counter, "Attempts to send a message, by its kind, its road and what came of them.")
+  static let throttleAlarms = MetricFamily(
+    "latchkey_throttle_alarms_total", .counter, "Times that a caller has used half of a limit in its window, by limit.")
+  static let pendingsRemoved = MetricFamily(
+    "latchkey_pending_rows_removed_total", .counter,
+    "Pending rows removed early, since their network filled the places of its caller, by purpose.")
+  static let noticesMerged = MetricFamily(
+    "latchkey_notices_merged_total", .counter, "Notices that were not queued since an equal one was waiting.")
   static let deliveriesWaiting = MetricFamily(
     "latchkey_deliveries_waiting", .gauge, "Messages that wait to be sent.")
   static let deliveriesBuried = MetricFamily(
@@ -75,8 +85,8 @@ enum Catalogue {
   static let all = [
     calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
     certificateEnd, certificateLoaded, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures,
-    changes, pendingRows, storeReachable, sweptRows, newestBackup, fetches, breakerOpen, breakerOpenings, deliveries,
-    deliveriesWaiting, deliveriesBuried, deliveryOldest, logLinesDropped, build, seriesRefused, residentBytes,
-    cpuSeconds, descriptors, descriptorsMax, startTime,
+    changes, pendingRows, storeReachable, sweptRows, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings,
+    deliveries, throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest,
+    logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
   ]
 }

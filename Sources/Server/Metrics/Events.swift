@@ -12,6 +12,7 @@ enum Refused: String, CaseIterable {
   case callerUnidentified = "caller_unidentified"
   case callerUnknown = "caller_unknown"
   case callerContradictory = "caller_contradictory"
+  case callerAmbiguous = "caller_ambiguous"
   case callerRights = "caller_rights"
 
   case passwordQueue = "password_queue"
@@ -21,6 +22,7 @@ enum Refused: String, CaseIterable {
   case pendingPerCaller = "pending_per_caller"
   case pendingInAll = "pending_in_all"
   case deliveryQueue = "delivery_queue"
+  case noticeQueue = "notice_queue"
   case watchersPerCaller = "watchers_per_caller"
   case watchersInAll = "watchers_in_all"
   case idempotencyKeyReused = "idempotency_key_reused"

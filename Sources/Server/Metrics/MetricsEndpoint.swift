@@ -3,7 +3,7 @@ extension HTTPSite {
   static func metrics(_ metrics: ServerMetrics, _ limits: Limits) -> HTTPSite {
     HTTPSite(
       name: "metrics", connectionsMax: limits.metricsConnectionsMax,
-      connectionsPerAddressMax: limits.metricsConnectionsMax, requestBytesMax: limits.metricsRequestBytesMax,
+      connectionsPerAddressMax: limits.metricsConnectionsPerAddressMax, requestBytesMax: limits.metricsRequestBytesMax,
       requestMillis: limits.metricsRequestMillis, tls: nil,
       refused: { refusal in
         switch refusal {

@@ -3,7 +3,8 @@ internal import CoreMetrics
 internal import GRPC
 internal import Identity
 internal import Store
-internal import Wire
+internal import Tokens
+internal import API
 
 /// What the server counts beside the road of a call: rare enough for swift-metrics, each handle made once.
 final class ServerMetrics: Sendable {
@@ -17,12 +18,15 @@ final class ServerMetrics: Sendable {
   private let handshakes: CounterSet
   private let changes: CounterSet
   private let fetches: [String: CounterSet]
+  private let skippedKeys: [String: CounterSet]
   private let accepted, gone: Counter
   private let commitSeconds: Timer
   private let commitChanges: Recorder
   private let commitFailures: Counter
   private let pendingRows, storeReachable: Meter
-  private let sweptRows: Counter
+  private let sweptRows, noticesMerged: Counter
+  private let throttleAlarms: CounterSet
+  private let pendingsRemoved: CounterSet
   /// By kind and road.
   private let deliveries: [[String]: CounterSet]
   private let deliveriesWaiting, deliveriesBuried, deliveryOldest: Meter
@@ -55,19 +59,18 @@ final class ServerMetrics: Sendable {
     }
     let limits = LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue)
     refusals = set(Catalogue.refusals, "limit", limits + ThrottleKind.allCases.map(\.rawValue))
+    throttleAlarms = set(
+      Catalogue.throttleAlarms, "limit", ThrottleKind.allCases.filter(\.isPerCaller).map(\.rawValue))
+    pendingsRemoved = set(Catalogue.pendingsRemoved, "purpose", PendingPurpose.allCases.map(\.rawValue))
     let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
     failures = set(Catalogue.failures, "reason", reasons)
     handshakes = set(Catalogue.handshakes, "result", HandshakeEnd.labels)
     changes = set(Catalogue.changes, "outcome", ChangeEnd.allCases.map(\.rawValue))
-    registry.describe(Catalogue.fetches)
-    fetches = Dictionary(
-      uniqueKeysWithValues: (providers + [ServerMetrics.noProvider]).map { provider in
-        let ends = FetchEnd.allCases.map(\.rawValue)
-        return (
-          provider,
-          CounterSet(Catalogue.fetches.name, "result", ends, of: [("provider", provider)], registry)
-        )
-      })
+    let ends = FetchEnd.allCases.map(\.rawValue)
+    fetches = ServerMetrics.byProvider(
+      registry, Catalogue.fetches, "result", ends, providers + [ServerMetrics.noProvider])
+    let skips = SkippedKey.Reason.allCases.map(\.rawValue)
+    skippedKeys = ServerMetrics.byProvider(registry, Catalogue.skippedKeys, "reason", skips, providers)
     accepted = counter(Catalogue.accepted)
     gone = counter(Catalogue.clientGone)
     commitSeconds = Timer(label: Catalogue.commitSeconds.name, factory: registry)
@@ -77,10 +80,21 @@ final class ServerMetrics: Sendable {
     storeReachable = meter(Catalogue.storeReachable)
     storeReachable.set(1)
     sweptRows = counter(Catalogue.sweptRows)
+    noticesMerged = counter(Catalogue.noticesMerged)
     deliveries = ServerMetrics.deliveries(registry, roads)
     deliveriesWaiting = meter(Catalogue.deliveriesWaiting)
     deliveriesBuried = meter(Catalogue.deliveriesBuried)
     deliveryOldest = meter(Catalogue.deliveryOldest)
+  }
+
+  private static func byProvider(
+    _ registry: MetricsRegistry, _ family: MetricFamily, _ label: String, _ values: [String], _ providers: [String]
+  ) -> [String: CounterSet] {
+    registry.describe(family)
+    return Dictionary(
+      uniqueKeysWithValues: providers.map { provider in
+        (provider, CounterSet(family.name, label, values, of: [("provider", provider)], registry))
+      })
   }
 
   private static func deliveries(_ registry: MetricsRegistry, _ roads: [String]) -> [[String]: CounterSet] {
@@ -125,10 +139,11 @@ final class ServerMetrics: Sendable {
       case .unidentified: refused(.callerUnidentified)
       case .unknown: refused(.callerUnknown)
       case .contradictory: refused(.callerContradictory)
+      case .ambiguous: refused(.callerAmbiguous)
       }
-    case WireError.tooLarge: refused(.messageParts)
-    case WireError.text: failures.count(Failure.Reason.invalidField.rawValue)
-    case WireError.malformed: break
+    case ProtobufError.tooLarge: refused(.messageParts)
+    case ProtobufError.text: failures.count(Failure.Reason.invalidField.rawValue)
+    case ProtobufError.malformed: break
     default: if code == .internal { failures.count(ServerMetrics.internalFault) }
     }
   }
@@ -144,6 +159,8 @@ final class ServerMetrics: Sendable {
     deliveriesBuried.set(queue.buriedCount)
     deliveryOldest.set(queue.oldestCreatedAt.map { max(0, now.seconds - $0.seconds) } ?? 0)
   }
+
+  func skipped(_ reason: SkippedKey.Reason, of provider: String) { skippedKeys[provider]?.count(reason.rawValue) }
 
   func fetched(_ end: FetchEnd, from provider: String) {
     (fetches[provider] ?? fetches[ServerMetrics.noProvider])?.count(end.rawValue)
@@ -211,4 +228,19 @@ extension ServerMetrics: StoreObserver {
   func holds(pendingRows count: Int) { pendingRows.set(count) }
 
   func holds(waitingDeliveries count: Int) { queueBell.ring() }
+
+  func reachedHalf(of limit: ThrottleKind) {
+    throttleAlarms.count(limit.rawValue)
+    storeHealth?.reachedHalf(of: limit.rawValue)
+  }
+
+  func removedPending(for purpose: PendingPurpose) { pendingsRemoved.count(purpose.rawValue) }
+
+  func leftUnqueued(_ why: UnqueuedNotice) {
+    switch why {
+    case .merged: noticesMerged.increment()
+    case .overLimit: refusals.count(ThrottleKind.noticesPerAccount.rawValue)
+    case .queueFull: refused(.noticeQueue)
+    }
+  }
 }

@@ -30,7 +30,7 @@ final class PasswordDesk: Passwords {
     let begun = ContinuousClock.now
     _ = try? hasher.verify([], against: hasher.dummy)
     let took = begun.duration(to: .now)
-    pace.withLock { _ = $0.note(took, .todayInNewMemory) }
+    pace.withLock { _ = $0.note(took, .today) }
   }
 
   /// A refusal is held to the time of the slowest kind of hash that is in use: how long it takes must not tell that
@@ -45,14 +45,11 @@ final class PasswordDesk: Passwords {
     let foreign = hash.flatMap { ForeignHash($0) }
     let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
     let outcome = try await work(fate) { [self] () throws(CryptoError) -> (check: PasswordCheck, hold: Duration) in
-      // Nothing of another service's hash would overwrite what is in it.
-      if foreign == nil { hasher.keepMemory() } else { PasswordHasher.releaseMemory() }
-      let isInKeptMemory = hasher.hasKeptMemory
       let begun = ContinuousClock.now
       let matches = try compare(typed, bytes, hash, foreign, key: key)
       let took = begun.duration(to: .now)
       let isOlder = hash.map(hasher.needsUpgrade) ?? false
-      let own = isOlder ? PasswordPace.Kind.older : isInKeptMemory ? .today : .todayInNewMemory
+      let own = isOlder ? PasswordPace.Kind.older : .today
       let kind = foreign.map { .foreign($0.pace) } ?? own
       let hold = pace.withLock { $0.note(took, kind, spellings: typed == bytes ? 1 : 2) }
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
@@ -76,8 +73,7 @@ final class PasswordDesk: Passwords {
   func hash(_ password: String, fate: Fate) async throws -> String {
     let bytes = Array(password.utf8)
     return try await work(fate) { [hasher] () throws(CryptoError) -> String in
-      hasher.keepMemory()
-      return try hasher.hash(bytes)
+      try hasher.hash(bytes)
     }
   }
 
@@ -85,6 +81,15 @@ final class PasswordDesk: Passwords {
   var queued: Int { workers.queued }
 
   func isCommon(_ password: String) -> Bool { common.contains(password) }
+
+  func requireRoom() throws(Failure) {
+    if workers.isFull { throw full() }
+  }
+
+  private func full() -> Failure {
+    refused()
+    return Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
+  }
 
   /// A call that was given up while it waited costs nothing.
   private func work<Value: Sendable>(
@@ -97,8 +102,7 @@ final class PasswordDesk: Passwords {
       guard let done else { throw Failure(.cancelled) }
       return try done.get()
     } catch is Workers.Full {
-      refused()
-      throw Failure(.overloaded, hint: "Too many password checks at once; try again.", retryAfterMillis: 1_000)
+      throw full()
     } catch CryptoError.outOfMemory {
       throw Failure(.overloaded, retryAfterMillis: 1_000, debug: "no memory")
     }

@@ -1,9 +1,8 @@
-/// How long a check takes: under today's parameters, in memory that the thread kept or in new one; under older ones
-/// that stored hashes still have; and of each kind that was imported.
+/// How long a check takes: under today's parameters, under older ones that stored hashes still have, and for each kind
+/// of imported hash.
 struct PasswordPace {
   enum Kind: Hashable {
     case today
-    case todayInNewMemory
     case older
     case foreign(String)
   }

@@ -7,14 +7,12 @@ internal import Tokens
 
 /// Our own tokens, under the key ring of the moment.
 final class TokenDesk: Identity.Tokens {
-  let signer: TurnSigner
   private let ring: Mutex<KeyRing>
   private let issuer: String
   private let signers: [String: CustomTokenSigner]
 
   /// - Parameter signers: whose custom tokens count beside our own; each has an issuer of its own.
-  init(ring: KeyRing, issuer: String, signers: [CustomTokenSigner] = []) throws(SystemError) {
-    signer = try TurnSigner()
+  init(ring: KeyRing, issuer: String, signers: [CustomTokenSigner] = []) {
     self.ring = Mutex(ring)
     self.issuer = issuer
     self.signers = Dictionary(uniqueKeysWithValues: signers.map { ($0.issuer, $0) })
@@ -30,7 +28,7 @@ final class TokenDesk: Identity.Tokens {
 
   func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
 
-  func mintIDToken(_ token: IDToken) async throws -> String { try await signer.sign(try unsigned(token)) }
+  func mintIDToken(_ token: IDToken) throws -> String { try unsigned(token).signed() }
 
   /// Out of line, so that its room is on the stack and not in the memory of the call's task.
   @inline(never) private func unsigned(_ token: IDToken) throws -> UnsignedToken {
@@ -48,7 +46,15 @@ final class TokenDesk: Identity.Tokens {
     claims.identities = TokenDesk.identities(token)
     claims.customClaims = try TokenDesk.claims(token.customClaimsJSON)
       .overridden(by: try TokenDesk.claims(token.sessionClaimsJSON))
-    return try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds)
+    do {
+      return try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds)
+    } catch TokenError.noActiveKey {
+      throw TokenDesk.noActiveKey
+    }
+  }
+
+  func requireSigningKey(at now: Timestamp) throws {
+    guard keys.activeKey(at: now.seconds) != nil else { throw TokenDesk.noActiveKey }
   }
 
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
@@ -77,8 +83,13 @@ final class TokenDesk: Identity.Tokens {
   func mintCustomToken(_ token: CustomToken) throws -> String {
     let custom = CustomTokenClaims(
       issuer: issuer, audience: issuer, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
-      expiresAt: token.expiresAt.seconds, claims: try TokenDesk.claims(token.claimsJSON))
-    return try keys.unsigned(custom.encoded(), .customToken, at: token.issuedAt.seconds).signed()
+      expiresAt: token.expiresAt.seconds, claims: try TokenDesk.claims(token.claimsJSON),
+      cutOffMillis: token.cutOff?.millis)
+    do {
+      return try keys.unsigned(custom.encoded(), .customToken, at: token.issuedAt.seconds).signed()
+    } catch TokenError.noActiveKey {
+      throw TokenDesk.noActiveKey
+    }
   }
 
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
@@ -87,9 +98,11 @@ final class TokenDesk: Identity.Tokens {
       return CustomToken(
         accountID: claims.accountID, issuedAt: Timestamp(millis: claims.issuedAt * 1_000),
         expiresAt: Timestamp(millis: claims.expiresAt * 1_000),
-        claimsJSON: claims.claims.isEmpty ? "" : claims.claims.json)
+        claimsJSON: claims.claims.isEmpty ? "" : claims.claims.json,
+        cutOff: claims.cutOffMillis.map(Timestamp.init(millis:)))
     } catch {
-      throw TokenDesk.failure(error, .invalidCustomToken, "Ask for a new custom token.")
+      throw TokenDesk.failure(
+        error, .invalidCustomToken, "Ask for a new custom token.", field: CustomToken.field)
     }
   }
 
@@ -113,13 +126,18 @@ final class TokenDesk: Identity.Tokens {
       case .malformed: throw Failure(.invalidField, field: field, hint: "It must be a JSON object.")
       case .tooLarge:
         throw Failure(.claimsTooLarge, field: field, hint: "At most \(CustomClaims.byteCountMax) bytes.")
-      case .forbidden(let name): throw Failure(.forbiddenClaim, field: field, hint: "\(name) is reserved.")
+      case .forbidden(let name):
+        throw Failure(.forbiddenClaim, field: field, hint: "\(name) is reserved, in upper and lower case.")
+      case .sameName(let name):
+        throw Failure(.forbiddenClaim, field: field, hint: "\(name) differs from another name only in case.")
+      case .controlCharacter:
+        throw Failure(.forbiddenClaim, field: field, hint: "A name must not hold control characters.")
       }
     }
   }
 
   private static func claims(_ json: String) throws -> CustomClaims {
-    json.isEmpty ? .none : try CustomClaims(validating: json)
+    json.isEmpty ? .none : try CustomClaims.stored(json)
   }
 
   /// The shape that rules written for Firebase read: subjects by provider, and the address and number by their kind.
@@ -139,7 +157,14 @@ final class TokenDesk: Identity.Tokens {
     return identities
   }
 
-  private static func failure(_ error: TokenError, _ reason: Failure.Reason, _ hint: String) -> Failure {
-    Failure(error == .expired ? .tokenExpired : reason, hint: hint, debug: "\(error)")
+  private static func failure(
+    _ error: TokenError, _ reason: Failure.Reason, _ hint: String, field: String? = nil
+  ) -> Failure {
+    Failure(error == .expired ? .tokenExpired : reason, field: field, hint: hint, debug: "\(error)")
   }
+
+  /// The watch of the signing keys makes a new key within `KeyPolicy.readMillis`.
+  private static let noActiveKey = Failure(
+    .signingKeyUnavailable, hint: "Try again.", retryAfterMillis: 5_000,
+    debug: "no signing key is active yet: a clock is or was wrong")
 }

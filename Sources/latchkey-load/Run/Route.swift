@@ -1,6 +1,6 @@
 internal import Client
 
-/// One connection at a time with its stubs.
+/// One connection at a time.
 final class Route {
   enum Kind {
     /// Opened before the run begins; when it goes or breaks, a new one takes its place.
@@ -15,9 +15,8 @@ final class Route {
   let kind: Kind
   private let target: Target
   private let loop: EventLoop
-  private let scratch: Scratch
   private var connection: Connection?
-  private var stubs: Stubs?
+  private var sender: CallSender?
   private var isClosing = false
   private var isOpen = false
   private var wasOpen = false
@@ -26,11 +25,10 @@ final class Route {
   /// The first connection could not be made.
   var onRefused: (_ why: String) -> Void = { _ in }
 
-  init(_ kind: Kind, to target: Target, on loop: EventLoop, _ scratch: Scratch) {
+  init(_ kind: Kind, to target: Target, on loop: EventLoop) {
     self.kind = kind
     self.target = target
     self.loop = loop
-    self.scratch = scratch
   }
 
   /// An iteration can begin here.
@@ -38,7 +36,7 @@ final class Route {
 
   func open() {
     let connection = Connection(to: target.endpoint, on: loop)
-    stubs = Stubs(on: connection, target, scratch)
+    sender = CallSender(on: connection, target)
     self.connection = connection
     connection.onOpen = { [self] in
       isOpen = true
@@ -51,7 +49,7 @@ final class Route {
 
   func send(_ call: Call, _ reply: Reply) {
     guard case .connect = call else {
-      stubs?.send(call, reply)
+      sender?.send(call, reply)
       return
     }
     isClosing = false

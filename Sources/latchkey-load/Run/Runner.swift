@@ -47,10 +47,9 @@ final class Runner {
     self.begin = begin
     let isLasting = kind == .lasting
     unopened = isLasting ? target.connections : 0
-    let scratch = Scratch()
     // What is opened by an iteration is for that one alone.
     let routeCount = isLasting ? target.connections : target.placeCount
-    for _ in 0..<routeCount { routes.append(Route(kind, to: target, on: loop, scratch)) }
+    for _ in 0..<routeCount { routes.append(Route(kind, to: target, on: loop)) }
     // One connection after the other, so that a few iterations at a time are spread over all of them.
     for _ in 0..<target.placeCount / routeCount { lanes += routes.map { lane(on: $0) } }
     for lane in lanes { free.append(lane) }

@@ -3,7 +3,7 @@ import Client
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// What the commands of an administrator say of an account.
 extension Desk {
@@ -57,7 +57,7 @@ struct Lookup: DeskCommand {
     let named: LookupRequest.Subject? =
       id.map { .accountID($0) } ?? email.map { .email($0) } ?? phone.map { .phoneNumber($0) }
         ?? provider.map { .identity(ProviderIdentity(providerID: $0, subject: subject ?? "")) }
-    let answer: LookupResponse = try desk.call("AdminService/Lookup", LookupRequest(subject: named))
+    let answer = try desk.call(AdminRPC.lookup, LookupRequest(subject: named))
     return try desk.told(answer.account, "Found")
   }
 }
@@ -73,8 +73,8 @@ struct List: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: ListResponse = try desk.call(
-      "AdminService/List", ListRequest(pageToken: pageToken, pageSize: Int32(size)))
+    let answer = try desk.call(
+      AdminRPC.list, ListRequest(pageToken: pageToken, pageSize: Int32(size)))
     var lines = answer.accounts.map { account in
       let states = (account.disabled ? " disabled" : "") + (account.anonymous ? " anonymous" : "")
       return "\(printable(account.accountID)) \(account.email.isEmpty ? "-" : printable(account.email))\(states)"
@@ -103,8 +103,8 @@ struct Disable: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SetDisabledResponse = try desk.call(
-      "AdminService/SetDisabled", SetDisabledRequest(accountID: id, disabled: true))
+    let answer = try desk.call(
+      AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: true))
     return try desk.told(answer.account, "Disabled")
   }
 }
@@ -119,8 +119,8 @@ struct Enable: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SetDisabledResponse = try desk.call(
-      "AdminService/SetDisabled", SetDisabledRequest(accountID: id, disabled: false))
+    let answer = try desk.call(
+      AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: false))
     return try desk.told(answer.account, "Enabled")
   }
 }
@@ -141,8 +141,8 @@ struct SetClaims: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: SetCustomClaimsResponse = try desk.call(
-      "AdminService/SetCustomClaims", SetCustomClaimsRequest(accountID: id, claimsJSON: claims))
+    let answer = try desk.call(
+      AdminRPC.setCustomClaims, SetCustomClaimsRequest(accountID: id, claimsJSON: claims))
     return try desk.told(answer.account, "Set")
   }
 }
@@ -157,8 +157,8 @@ struct Revoke: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: RevokeSessionsResponse = try desk.call(
-      "AdminService/RevokeSessions", RevokeSessionsRequest(accountID: id))
+    let answer = try desk.call(
+      AdminRPC.revokeSessions, RevokeSessionsRequest(accountID: id))
     return Report(["Ended: \(answer.closed) sessions of account \(printable(id))."], [
       JSONMember("outcome", .string("revoked")), JSONMember("closed", .int(Int64(answer.closed))),
     ])
@@ -182,7 +182,7 @@ struct DeleteAccount: DeskCommand {
   }
 
   func perform(_ desk: Desk) throws -> Report {
-    let _: DeleteAccountResponse = try desk.call("AdminService/DeleteAccount", DeleteAccountRequest(accountID: id))
+    _ = try desk.call(AdminRPC.deleteAccount, DeleteAccountRequest(accountID: id))
     return Report(["Deleted: account \(printable(id))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(id)),
     ])
@@ -203,8 +203,8 @@ struct RemoveFactors: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: RemoveSecondFactorsResponse = try desk.call(
-      "AdminService/RemoveSecondFactors", RemoveSecondFactorsRequest(accountID: id))
+    let answer = try desk.call(
+      AdminRPC.removeSecondFactors, RemoveSecondFactorsRequest(accountID: id))
     var report = try desk.told(answer.account, "Removed \(answer.removed) second factors")
     report.members.append(JSONMember("removed", .int(Int64(answer.removed))))
     return report
@@ -227,8 +227,8 @@ struct UnlinkProvider: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: UnlinkProviderResponse = try desk.call(
-      "AdminService/UnlinkProvider", UnlinkProviderRequest(accountID: id, providerID: provider))
+    let answer = try desk.call(
+      AdminRPC.unlinkProvider, UnlinkProviderRequest(accountID: id, providerID: provider))
     return try desk.told(answer.account, "Unlinked \(printable(provider))")
   }
 }
@@ -245,10 +245,7 @@ struct Export: DeskCommand {
 
   func perform(_ desk: Desk) throws -> Report {
     var count = 0
-    try desk.stream(
-      "AdminService/ExportAccounts", ExportAccountsRequest(includeSecrets: secrets),
-      answering: ExportAccountsResponse.self
-    ) { answer in
+    try desk.stream(AdminRPC.exportAccounts, ExportAccountsRequest(includeSecrets: secrets)) { answer in
       count += answer.accounts.count
       var text: [UInt8] = []
       for exported in answer.accounts {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Encodings
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct Backup: DeskCommand {
   static let configuration = CommandConfiguration(
@@ -22,7 +22,7 @@ struct Backup: DeskCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ desk: Desk) throws -> Report {
-    let answer: BackupResponse = try desk.call("AdminService/Backup", BackupRequest())
+    let answer = try desk.call(AdminRPC.backup, BackupRequest())
     let digest = String(decoding: Hexadecimal.encode(answer.sha256), as: UTF8.self)
     let name = printable(answer.fileName)
     return Report([

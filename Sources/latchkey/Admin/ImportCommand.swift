@@ -3,17 +3,19 @@ import Client
 import Import
 import Reactor
 import Tokens
-import Wire
+import API
 
 struct ImportCommand: DeskCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Take over the accounts of a Firebase export (auth:export, JSON).",
+    commandName: "import", abstract: "Import the accounts of another service, or of latchkey export.",
     discussion: """
       latchkey import users.json --hash-algo SCRYPT --hash-key-file signer.key --salt-separator Bw== \\
         --rounds 8 --mem-cost 14
 
-      Rows that cannot be taken are reported, and spoil no others. Run it again after it was cut off, or after rows \
-      were mended: what is there already, as its row says, is left alone. The exit code is 1 where a row was refused.
+      Reads the JSON and CSV files of Firebase's auth:export, user records of its Admin SDK as {"users": [...]}, and \
+      the lines of latchkey export. Rows that cannot be imported are reported, and the others are imported. Members \
+      that are left out are named at the end. Run it again after it was interrupted, or after you fixed rows: accounts \
+      that exist as their row says stay unchanged. The exit code is 1 if a row was rejected.
       """)
 
   @Argument(help: "The file; - for standard input.")
@@ -44,7 +46,7 @@ struct ImportCommand: DeskCommand {
     let tally = ImportTally(isDryRun: dryRun)
     let beganMillis = monotonicMillis()
     var sent = ImportBatch()
-    try desk.calls("AdminService/ImportAccounts", answering: ImportAccountsResponse.self) { answer in
+    try desk.calls(AdminRPC.importAccounts) { answer in
       if let answer {
         tally.take(answer, sent)
         if !common.json { showProgress("\(tally.rows) rows, \(tally.errors.count) refused") }

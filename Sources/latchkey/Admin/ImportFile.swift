@@ -1,7 +1,7 @@
 import Import
 import Reactor
 import Tokens
-import Wire
+import API
 
 /// Rows that travel together, and where each stands in the file, from 1.
 struct ImportBatch {
@@ -9,7 +9,7 @@ struct ImportBatch {
   var numbers: [Int] = []
 }
 
-/// A Firebase export that is read as its rows are sent.
+/// A file of users that is read as its rows are sent.
 final class ExportFile {
   /// Of the file's own text: the message that comes of it is shorter.
   private static let batchBytesMax = 393_216
@@ -17,8 +17,9 @@ final class ExportFile {
   private let path: String
   private let reader: FileReader
   private let rowsMax: Int
-  private var cutter = FirebaseExport()
-  private var users: [[UInt8]] = []
+  private let nowMillis = wallMillis()
+  private var cutter = UserFile()
+  private var users: [UserFile.Row] = []
   private var isRead = false
   private var number = 0
 
@@ -32,26 +33,27 @@ final class ExportFile {
     }
   }
 
-  /// nil: there is no more. Rows that cannot be read are told to `tally`.
+  /// Nil: there is no more. `tally` takes the rows that cannot be read, and what is left out of others.
   func next(skipping tally: ImportTally) throws -> ImportBatch? {
     var (batch, byteCount) = (ImportBatch(), 0)
-    while batch.accounts.count < rowsMax, let user = try nextUser() {
-      if byteCount + user.count > ExportFile.batchBytesMax, !batch.accounts.isEmpty {
-        users.append(user)
+    while batch.accounts.count < rowsMax, let row = try nextUser() {
+      if byteCount + row.byteCount > ExportFile.batchBytesMax, !batch.accounts.isEmpty {
+        users.append(row)
         break
       }
       number += 1
-      byteCount += user.count
-      do throws(ExportFileError) {
-        let user = try FirebaseUser(user)
+      byteCount += row.byteCount
+      do throws(UserError) {
+        guard let user = try row.user(nowMillis: nowMillis) else { continue }
         if let field = tally.seenBefore(user) {
           tally.refuse(number, user.id, ExportFile.reasonOfSecond(field), field, "An earlier row has it.")
           continue
         }
+        tally.leaveOut(user.leftOut)
         batch.accounts.append(ImportedAccount(user))
         batch.numbers.append(number)
       } catch {
-        tally.refuse(number, "", "INVALID_FIELD", "", error.description)
+        tally.refuse(number, error.id, "INVALID_FIELD", error.field, error.why)
       }
     }
     return batch.accounts.isEmpty ? nil : batch
@@ -67,15 +69,15 @@ final class ExportFile {
   }
 
   /// The last of `users` is the next one.
-  private func nextUser() throws -> [UInt8]? {
+  private func nextUser() throws -> UserFile.Row? {
     while users.isEmpty, !isRead {
       do {
-        var found: [[UInt8]] = []
+        var found: [UserFile.Row] = []
         if let portion = try reader.next() {
           try cutter.append(portion) { found.append($0) }
         } else {
           isRead = true
-          try cutter.finish()
+          try cutter.finish { found.append($0) }
         }
         users = found.reversed()
       } catch {
@@ -133,6 +135,8 @@ final class ImportTally {
   private(set) var imported = 0
   private(set) var unchanged = 0
   private(set) var errors: [Refused] = []
+  /// How many rows a member was left out of, by its name.
+  private var leftOut: [String: Int] = [:]
   private let isDryRun: Bool
   /// A dry run writes nothing that a later batch could meet, so that duplicates between batches are found here.
   private var seen: Set<String> = []
@@ -147,6 +151,11 @@ final class ImportTally {
     for error in answer.errors where batch.numbers.indices.contains(Int(error.row)) {
       refuse(batch.numbers[Int(error.row)], error.accountID, error.reason, error.field, error.message)
     }
+    for (_, fields) in Dictionary(grouping: answer.leftOut, by: \.row) { leaveOut(Set(fields.map(\.field))) }
+  }
+
+  func leaveOut(_ names: Set<String>) {
+    for name in names { leftOut[name, default: 0] += 1 }
   }
 
   func refuse(_ row: Int, _ id: String, _ reason: String, _ field: String, _ message: String) {
@@ -172,11 +181,19 @@ final class ImportTally {
       "\(verb) \(imported), unchanged \(unchanged), refused \(errors.count); "
         + "\(tookMillis / 1_000).\(tookMillis % 1_000 / 100) s, \(rate) rows/s."
     ]
+    let named = leftOut.sorted { $0.key < $1.key }
+    if !named.isEmpty {
+      let names = named.map { "\(printable($0.key)) (\($0.value) rows)" }
+      lines.append("Left out, because nothing here needs it: \(names.joined(separator: ", ")).")
+    }
     if listsErrors { lines += errors.map { "  " + $0.line } }
     return Report(lines, [
       JSONMember("outcome", .string(isDryRun ? "dry_run" : "imported")), JSONMember("imported", .int(Int64(imported))),
       JSONMember("unchanged", .int(Int64(unchanged))), JSONMember("refused", .int(Int64(errors.count))),
       JSONMember("took_millis", .int(tookMillis)),
+      JSONMember("left_out", .array(named.map { name, rows in
+        .object([JSONMember("name", .string(name)), JSONMember("rows", .int(Int64(rows)))])
+      })),
       JSONMember("errors", .array(listsErrors ? errors.map(\.json) : [])),
     ])
   }

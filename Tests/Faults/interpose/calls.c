@@ -141,12 +141,22 @@ int fcntl64(int descriptor, int command, ...) {
   return takes && CALLER == MEMORY_SQLITE && fails(STORE_LOCK) ? -1 : real(descriptor, command, argument);
 }
 
-enum { HASH_BYTES_MIN = 2 << 20 };
+enum { HASH_BYTES_MIN = 1 << 20 };
+
+// libsodium maps what it hashes in, and the database's library its files.
+static bool mapping_fails(enum point_name library, int descriptor, size_t bytes) {
+  if (library == MEMORY_SQLITE) return descriptor >= 0 && fails(STORE_MAP);
+  return library == MEMORY_SODIUM && descriptor < 0 && bytes >= HASH_BYTES_MIN && fails(MEMORY_SODIUM);
+}
 
 void *mmap64(void *address, size_t bytes, int protection, int flags, int descriptor, off64_t at) {
   REAL(mmap64);
-  if (CALLER == MEMORY_SQLITE && descriptor >= 0 && fails(STORE_MAP)) return MAP_FAILED;
-  // The program maps for all of its libraries (Sources/C/Sodium), and only for libsodium anything of that size.
-  if (CALLER == PROGRAM && descriptor < 0 && bytes >= HASH_BYTES_MIN && fails(MEMORY_SODIUM)) return MAP_FAILED;
+  if (mapping_fails(CALLER, descriptor, bytes)) return MAP_FAILED;
+  return real(address, bytes, protection, flags, descriptor, at);
+}
+
+void *mmap(void *address, size_t bytes, int protection, int flags, int descriptor, off_t at) {
+  REAL(mmap);
+  if (mapping_fails(CALLER, descriptor, bytes)) return MAP_FAILED;
   return real(address, bytes, protection, flags, descriptor, at);
 }

@@ -3,7 +3,7 @@ import Tokens
 
 extension FuzzTarget {
   /// What a provider's token endpoint answers: a status by number, then the body. It is tokens that can stand in a
-  /// header, or a refusal; an error beside a token is an error.
+  /// header, or a refusal; a token with an error that is not empty is an error.
   static let tokenAnswer = FuzzTarget("token_answer", seeds: tokenAnswerSeeds) { input in
     var reader = InputReader(input)
     let statuses = [200, 400, 401, 403, 404, 429, 500, 503]
@@ -11,10 +11,11 @@ extension FuzzTarget {
     let body = reader.rest()
     guard let answer = try? TokenAnswer.read(status: status, body) else { return }
     law(status == 200, "tokens in an answer of status \(status)")
-    guard let document = try? JSONValue.parse(body, byteCountMax: body.count) else {
+    guard let document = try? JSONValue.parseLeniently(body, byteCountMax: body.count, decisive: ["error"]) else {
       return law(false, "tokens in what is no JSON")
     }
-    law([nil, .null].contains(document["error"]), "tokens beside an error")
+    let none: [JSONValue?] = [nil, .null, .bool(false), .string(""), .int(0), .array([]), .object([])]
+    law(none.contains(document["error"]), "tokens with an error")
     law(!answer.own.accessToken.isEmpty, "no access token")
     for token in [answer.own.accessToken, answer.own.refreshToken, answer.own.idToken] {
       law(token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a token that is two header lines")

@@ -1,4 +1,4 @@
-import Wire
+import API
 
 extension FuzzTarget {
   /// Every request message: accepted means unpacked within the budget and written again with the same fields; refused
@@ -11,7 +11,7 @@ extension FuzzTarget {
 
   /// Every request that is served, and messages that have what no request has: repeated fields of each kind. New ones
   /// are put at the end, or the corpus would be of other messages.
-  static let messages: [any WireMessage.Type] = [
+  static let messages: [any ProtobufMessage.Type] = [
     SignInRequest.self, ReauthenticateRequest.self, FetchProvidersRequest.self, LinkRequest.self, UnlinkRequest.self,
     CreateRequest.self, GetRequest.self, DeleteRequest.self, LookupRequest.self, CreateCustomTokenRequest.self,
     RefreshRequest.self, SignOutRequest.self, VerifyIdTokenRequest.self, GetSigningKeysRequest.self,
@@ -26,7 +26,7 @@ extension FuzzTarget {
     WatchEventsRequest.self, ExportAccountsResponse.self, WatchEventsResponse.self,
   ]
 
-  private static func checkMessage<M: WireMessage>(_ type: M.Type, _ bytes: [UInt8]) {
+  private static func checkMessage<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {
     let reference = Reference.read(bytes, as: M.messageName)
     let arena = Arena(budgetBytes: 8 * 65_536)
     let name = M.messageName
@@ -48,7 +48,7 @@ extension FuzzTarget {
   }
 
   /// A budget that is nearly spent refuses as one that is ample does, or says that it is too small.
-  private static func checkBudget<M: WireMessage>(_ type: M.Type, _ bytes: [UInt8]) {
+  private static func checkBudget<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {
     do {
       _ = try M.decode(bytes.span, arena: Arena(budgetBytes: 256 + bytes.count))
     } catch {

@@ -3,7 +3,7 @@ import GRPC
 import HTTP2
 import Services
 import Store
-import Wire
+import API
 
 /// Leads one connection as the server's own pump does, but for the socket: health and reflection as they are served,
 /// and a method whose answer comes a turn later, as that of a task does.

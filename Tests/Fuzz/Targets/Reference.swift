@@ -1,7 +1,7 @@
-import Wire
+import API
 
 /// What protobuf encoding says that bytes mean, by the embedded descriptors: a second reading that shares no code with
-/// Wire, and takes its time.
+/// API, and takes its time.
 ///
 /// Of a singular field the last occurrence counts, of a oneof the last member, and two occurrences of a message are one
 /// whose bytes are those of both in a row. A singular value that is its default is absent, but for members of a oneof.
@@ -109,7 +109,7 @@ enum Reference {
     return isTime ? .number(UInt64(bitPattern: millis(read))) : .message(read)
   }
 
-  /// The values of Wire have milliseconds, the nearest that there are.
+  /// The values of API have milliseconds, the nearest that there are.
   private static func millis(_ time: [UInt32: [Meaning]]) -> Int64 {
     func part(_ number: UInt32) -> Int64 {
       if case .number(let value)? = time[number]?.first { Int64(bitPattern: value) } else { 0 }
@@ -123,14 +123,12 @@ enum Reference {
     case 8: return number == 0 ? 0 : 1
     case 5, 14:
       let narrow = Int64(Int32(truncatingIfNeeded: number))
-      // Wire has one value for all purposes that it does not know.
-      let isUnknown = purposes.contains(field.typeName) && !(0...3).contains(narrow)
-      return UInt64(bitPattern: isUnknown ? -1 : narrow)
+      // API reads every number of an enum that it does not know as nil, and writes nil as the first value.
+      let isUnknown = field.type == 14 && !(0...3).contains(narrow)
+      return UInt64(bitPattern: isUnknown ? 0 : narrow)
     default: return number
     }
   }
-
-  private static let purposes = ["latchkey.v1.FlowPurpose", "latchkey.v1.PhoneCodePurpose"]
 
   private static func isText(_ bytes: [UInt8]) -> Bool {
     !bytes.contains(0) && String(validating: bytes, as: UTF8.self) != nil

@@ -2,7 +2,7 @@ import Encodings
 import Identity
 import Store
 import Tokens
-import Wire
+import API
 
 // Real input for each target. What only a tool can make (certificates and their keys) is in Corpus alone.
 
@@ -16,7 +16,7 @@ extension FuzzTarget {
       accountID: "a", email: "a@b.example", emailVerified: true, createdAtMillis: 1_500, lastSignInAtMillis: -1,
       providers: [LinkedProvider(providerID: "p", subject: "s"), LinkedProvider(linkedAtMillis: 1)],
       secondFactors: [SecondFactorHint(factorID: "f")], customClaimsJSON: "{}")
-    let values: [any WireMessage] = [
+    let values: [any ProtobufMessage] = [
       SignInRequest(
         credential: password, pendingToken: "p", existingOnly: true, idempotencyKey: "k", client: client,
         binding: "0123456789abcdef", claimAddress: true),
@@ -187,7 +187,7 @@ extension FuzzTarget {
 
   static var settingSeeds: [Seed] {
     let tls = "tls: {certificate_file: \"c.pem\", key_file: \"k.pem\"}"
-    let caller = "{name: \"web\", san: \"spiffe://x/web\", methods: [\"latchkey.v1.AuthService/*\"]}"
+    let caller = "{name: \"web\", san: \"uri:spiffe://x/web\", methods: [\"latchkey.v1.AuthService/*\"]}"
     let provider = "{id: \"oidc.c\", issuers: [\"https://i.example\"], client_ids: [\"c\"], email_trust: \"verified\"}"
     return [
       Seed("least", "\0{\(tls)}"), Seed("port", "LISTEN_PORT=9443\nLOG_LEVEL=debug\0{\(tls)}"),

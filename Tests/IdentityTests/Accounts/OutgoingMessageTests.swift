@@ -31,7 +31,7 @@ import Testing
     func recipients(_ others: [String] = []) -> [OutgoingMessage.Recipient] {
       let environment = World(policy: { $0 = policy }).environment
       return environment.notices(.linked, to: AccountState(account: account), others: others, now: now).compactMap {
-        guard case .enqueueDelivery(let record, _) = $0 else { return nil }
+        guard case .enqueueNotice(let record, _) = $0 else { return nil }
         return environment.message(of: record)?.recipient
       }
     }
@@ -43,5 +43,29 @@ import Testing
     #expect(recipients(["ann@example.com"]) == [.email("ann@example.com")])
     account.emailProof = nil
     #expect(recipients() == [])
+  }
+
+  @Test func `notices are merged where account, kind, recipient and values are the same, and counted by kind`() {
+    let environment = World(policy: { $0.mailEnabled = true }).environment
+    func notice(
+      _ kind: OutgoingMessage.Kind = .linked, _ id: String = "ann", to email: String = "ann@example.com",
+      values: [String: String] = ["provider_id": "a"], afterMillis: Int64 = 0
+    ) -> (record: DeliveryRecord, limits: NoticeLimits)? {
+      let state = AccountState(account: AccountRecord(id: id, createdAt: now))
+      let writes = environment.notices(
+        kind, to: state, others: [email], values: values, now: now.adding(millis: afterMillis))
+      guard case .enqueueNotice(let record, let limits)? = writes.first else { return nil }
+      return (record, limits)
+    }
+    let first = notice()
+    #expect(first?.record.priority == .notice && first?.record.mergeKey != nil)
+    #expect(notice(afterMillis: 5_000)?.record.mergeKey == first?.record.mergeKey)
+    for other in [
+      notice(.unlinked), notice(.linked, "bob"), notice(to: "bob@example.com"), notice(values: ["provider_id": "b"]),
+    ] { #expect(other?.record.mergeKey != nil && other?.record.mergeKey != first?.record.mergeKey) }
+    #expect(notice(values: ["provider_id": "b"])?.limits.count.key == first?.limits.count.key)
+    #expect(notice(.unlinked)?.limits.count.key != first?.limits.count.key)
+    #expect(notice(.linked, "bob")?.limits.count.key != first?.limits.count.key)
+    #expect(first?.limits.queueMax == 75_000 && first?.limits.count.rule.countMax == 20)
   }
 }

@@ -222,7 +222,8 @@ struct `A changed subject, after the administrator was asked` {
       })
     let grant = try await world.signIn(recreated).grant
     #expect(grant.account.account.id == "account-y" && grant.account.account.emailProved)
-    #expect(grant.account.account.displayName != "Eve" && grant.account.account.customClaimsJSON.isEmpty)
+    #expect(grant.account.account.displayName != "Eve")
+    #expect(grant.account.account.customClaimsJSON == #"{"role":"editor"}"#)
     #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "RECLAIMED"])
   }
 

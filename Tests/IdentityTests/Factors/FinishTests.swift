@@ -37,6 +37,22 @@ struct `Finishing with a second factor` {
     #expect(try world.claims(texted).signInSecondFactorID == "factor-phone")
   }
 
+  @Test func `a code is good with the blanks, hyphens and digits that it was pasted with`() async throws {
+    let required = try await waiting([.totp, .phone, .recoveryCode])
+    let started = try await world.start(required, "factor-phone")
+    let texted = try world.textedCode()
+    let hyphened = texted.prefix(3) + "-" + texted.suffix(3) + "\n"
+    _ = try await world.finish(
+      required, "factor-phone", String(hyphened), verificationID: started.verificationID).grant
+    let recovering = try await world.signIn(rightPassword).required
+    let written = world.recoveryCodes[0].uppercased().replacing("-", with: " \u{2013} ") + "\t"
+    _ = try await world.finish(recovering, "factor-recovery_code", written).grant
+    let last = try await world.signIn(rightPassword).required
+    let fullWidth = world.totpCode().unicodeScalars.compactMap { Unicode.Scalar($0.value + 0xFEE0) }
+    let pasted = String(String.UnicodeScalarView(fullWidth))
+    _ = try await world.finish(last, "factor-totp", pasted).grant
+  }
+
   @Test func `check 107: one code signs in once, whatever row it is shown for`() async throws {
     let first = try await waiting()
     let second = try await world.signIn(google()).required

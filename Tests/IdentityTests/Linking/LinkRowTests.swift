@@ -199,6 +199,22 @@ struct `Link, the rows` {
     #expect(world.store.contents.uncounted == before)
   }
 
+  @Test(arguments: ["bob@example.com", "free@example.com"])
+  func `L8 where sign-up verifies first, a password goes to no address that the account does not have`(
+    email: String
+  ) async throws {
+    let world = World { $0.signUp = .verifyFirst }
+    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(.proved(ada), identities: [google()]))
+    let password = Credential.password(email: email, password: "a long secret")
+    let guest = try await world.signIn(.anonymous).grant
+    let before = world.store.contents
+    let failure = await refused(.operationNotAllowed) { try await world.link(password, guest) }
+    #expect(failure?.field == "credential.password.email")
+    await refused(.invalidField) { try await world.link(password, try world.session(of: "account-y")) }
+    #expect(world.store.contents.accounts == before.accounts)
+  }
+
   @Test func `check 36: addresses that are tried out by linking a password are counted as sign-ups`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
     world.store.insert(account(id: "owner", .unproved(other), password: true))

@@ -24,13 +24,6 @@ struct `Link, every one` {
     #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == grant.sessionID)
   }
 
-  @Test func `check 99: a link opens a new session id and the session it was made in goes on`() async throws {
-    let session = try known()
-    let grant = try await world.link(google(), session).grant
-    #expect(grant.sessionID != session.sessionID)
-    #expect(world.store.contents.openSessions(of: "account-y").count == 2)
-  }
-
   @Test func `the absolute end of the login is not put off by a link`() async throws {
     let session = try known()
     let end = world.store.contents.sessions[session.sessionID]?.expiresAt

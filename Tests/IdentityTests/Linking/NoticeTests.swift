@@ -53,9 +53,10 @@ struct `Notices of links` {
     let linked = try await world.link(world.phoneCode(for: .link, in: session), session).grant
     _ = try await world.unlink("phone", linked)
     let notices = told(in: world).filter { $0.kind != .phoneCode }
-    #expect(notices.map(\.kind) == [.unlinked, .unlinked, .linked, .unlinked, .unlinked])
+    // The waiting notice of the first unlink covers the second one at the same address.
+    #expect(notices.map(\.kind) == [.unlinked, .unlinked, .linked, .unlinked])
     let recipients: [OutgoingMessage.Recipient] = [
-      .email(ada), .phoneNumber("+15550199"), .email(ada), .email(ada), .phoneNumber(number),
+      .email(ada), .phoneNumber("+15550199"), .email(ada), .phoneNumber(number),
     ]
     #expect(notices.map(\.recipient) == recipients)
     #expect(notices.allSatisfy { $0.values == ["provider_id": "phone"] })
@@ -77,14 +78,17 @@ struct `Notices of links` {
     #expect(told().isEmpty)
   }
 
-  @Test func `a notice that finds the queue full keeps the change from being made`() async throws {
+  @Test func `a change is made though its notice finds the queue full`() async throws {
     let full = World {
       $0.mailEnabled = true
       $0.deliveryQueueMax = 0
     }
     full.store.insert(account(.proved(ada), password: true))
     let session = try full.session(of: "account-y")
-    await refused(.overloaded) { try await full.link(google(), session) }
+    let linked = try await full.link(google(), session).grant
+    #expect(told(in: full).map(\.kind) == [.linked])
+    _ = try await full.unlink("google.com", linked)
     #expect(full.store.state("account-y")?.identities.isEmpty == true)
+    #expect(told(in: full).map(\.kind) == [.linked])
   }
 }

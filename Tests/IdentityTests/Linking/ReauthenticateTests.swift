@@ -52,8 +52,9 @@ struct `Reauthenticate, every one` {
   }
 
   @Test func `a custom token from before the account's mark is refused`() async throws {
-    let session = try known { $0.tokensValidAfter = world.now.adding(millis: 1) }
+    let session = try known()
     let token = try await world.customToken(for: "account-y")
+    world.store.edit { $0.accounts["account-y"]?.tokensValidAfter = world.now }
     await refused(.invalidCustomToken) { try await world.reauthenticate(.customToken(token), session) }
   }
 

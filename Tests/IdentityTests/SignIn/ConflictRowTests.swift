@@ -246,6 +246,18 @@ struct `SignIn, somebody's address` {
     #expect(try await conflict(corp(tier: .verified)).methods == ["password", "google.com"])
   }
 
+  @Test func `section 7: without enumeration protection a conflict names what FetchProviders would tell anyway`()
+    async throws
+  {
+    let world = World { $0.emailEnumerationProtection = false }
+    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    let exists = try await conflict(corp(), in: world)
+    #expect(exists.methods == ["password", "google.com"] && exists.providerIDs == exists.methods)
+    let byHandle = try FetchProviders(world.environment, .pendingToken(exists.handle), world.call())
+    #expect(try await world.environment.read(byHandle).methods == exists.methods)
+    #expect(!MailMethods(world.environment).mayApply(to: world.call()))
+  }
+
   @Test func `section 7: conflict_reveals_methods = always names them at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
     world.store.insert(account(.proved(ada), password: true))

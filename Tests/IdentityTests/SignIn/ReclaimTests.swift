@@ -29,10 +29,23 @@ struct `Reclaim and claim` {
     #expect(stored.account.emailSource == "google.com")
     #expect(stored.account.passwordHash == nil && stored.account.passwordSetAt == nil && !stored.account.emailLink)
     #expect(stored.account.displayName == "Ada at google.com" && stored.account.photoURL == google().photoURL)
-    #expect(stored.account.customClaimsJSON.isEmpty)
+    #expect(stored.account.customClaimsJSON == #"{"role":"admin"}"#, "only an administrator can have set them")
+    #expect(try world.claims(grant).customClaimsJSON == stored.account.customClaimsJSON)
     #expect(stored.identities.map(\.key) == [google().identity])
     let note = try #require(world.store.contents.audit.first)
-    #expect(note.event == "RECLAIMED" && note.detailsJSON.contains("\"revoked_provider_ids\":\"password\""))
+    #expect(note.event == "RECLAIMED")
+    #expect(
+      note.detailsJSON
+        == #"{"kept":"custom_claims","provider_id":"google.com","revoked_provider_ids":"password"}"#)
+  }
+
+  @Test func `a reclaim without claims keeps nothing, and names a squatter's sign-in links as what they are`()
+    async throws
+  {
+    world.store.insert(account(.unproved(ada), emailLink: true))
+    #expect(try await world.signIn(google()).grant.revokedProviderIDs == ["emailLink"])
+    let note = try #require(world.store.contents.audit.first)
+    #expect(note.detailsJSON == #"{"provider_id":"google.com","revoked_provider_ids":"emailLink"}"#)
   }
 
   @Test func `S6a check 6: the squatter's password, sessions, custom tokens and pending rows are dead`() async throws {

@@ -38,6 +38,8 @@ extension World {
   }
 
   /// Mails a link, and answers with the credential of who has the mailbox.
+  func emailLink(_ call: CallFacts) async throws -> Credential { try await emailLink(to: ada, call) }
+
   func emailLink(to email: String = ada, _ call: CallFacts? = nil) async throws -> Credential {
     _ = try await SendEmailLink(environment)(email, MailOrder(continueURI: page), call ?? self.call())
     return .emailLink(email: email, code: try lastCode())

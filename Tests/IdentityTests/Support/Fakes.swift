@@ -80,6 +80,8 @@ final class FakePasswords: Passwords {
   /// Happens once, while the next password is checked.
   func meet(_ event: @escaping @Sendable () async -> Void) { meanwhile.withLock { $0 = event } }
 
+  func requireRoom() throws(Failure) {}
+
   func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
     if let failure = failing.withLock({ $0 }) { throw failure }
     guard !fate.isCancelled else { throw Failure(.cancelled) }
@@ -106,9 +108,17 @@ final class FakePasswords: Passwords {
 final class FakeTokens: Tokens {
   private let idTokens = Mutex<[String: IDToken]>([:])
   private let customTokens = Mutex<[String: CustomToken]>([:])
+  private let hasSigningKey = Mutex(true)
+
+  func setSigningKey(active: Bool) { hasSigningKey.withLock { $0 = active } }
+
+  func requireSigningKey(at now: Timestamp) throws {
+    guard hasSigningKey.withLock({ $0 }) else { throw Failure(.signingKeyUnavailable, retryAfterMillis: 5_000) }
+  }
 
   func mintIDToken(_ claims: IDToken) throws -> String {
-    idTokens.withLock { known in
+    try requireSigningKey(at: claims.issuedAt)
+    return idTokens.withLock { known in
       let text = "id-\(known.count)"
       known[text] = claims
       return text

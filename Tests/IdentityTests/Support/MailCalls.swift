@@ -12,6 +12,8 @@ extension World {
     return try lastCode()
   }
 
+  func passwordReset(_ call: CallFacts) async throws -> String { try await passwordReset(of: ada, call) }
+
   func passwordReset(of email: String = ada, _ call: CallFacts? = nil) async throws -> String {
     _ = try await SendPasswordReset(environment)(email, order, call ?? self.call())
     return try lastCode()
@@ -27,9 +29,11 @@ extension World {
   }
 
   func reset(
-    _ code: String, to password: String = "battery staple", claimAddress: Bool = false
+    _ code: String, to password: String = "battery staple", claimAddress: Bool = false, deviceID: String = "device"
   ) async throws -> PasswordWasReset {
-    try await ResetPassword(environment)(code: code, newPassword: password, claimAddress: claimAddress, call())
+    let call = call(deviceID: deviceID)
+    return try await ResetPassword(environment)(
+      code: code, newPassword: password, claimAddress: claimAddress, call)
   }
 
   func check(_ code: String, _ call: CallFacts? = nil) async throws -> CodeCheck {

@@ -82,7 +82,7 @@ extension Tables {
     if let name = query.deviceID, let ownerID = query.deviceOwnerID ?? found?.account.id {
       facts.deviceIsKnown = sessions.values.contains {
         $0.accountID == ownerID && $0.deviceID == name
-          && ($0.closedReason == nil || $0.closedReason == "signed_out")
+          && ($0.closedReason == nil || $0.closedReason == "signed_out" && isAfterCutOff($0))
       }
     }
     facts.deliveries = query.deliveries.map(queue)
@@ -107,8 +107,8 @@ extension Tables {
   private func queue(_ due: DueDeliveries) -> DeliveryQueue {
     let waiting = deliveries.filter { $0.buriedAt == nil }
     let sorted = waiting.filter { $0.nextAttemptAt <= due.at }.sorted { $0.nextAttemptAt < $1.nextAttemptAt }
-    let first = DeliveryChannel.allCases.flatMap { channel in
-      sorted.filter { $0.channel == channel }.prefix(due.rowsMax[channel] ?? 0)
+    let first = DeliveryClass.all.flatMap { each in
+      sorted.filter { $0.deliveryClass == each }.prefix(due.rowsMax[each] ?? 0)
     }
     return DeliveryQueue(
       due: first, waitingCount: waiting.count,
@@ -154,13 +154,13 @@ extension Tables {
       .updateFactor, .deleteFactor, .guardNoFactors:
       identityWrite(write)
     case .closeAccount, .guardIdle, .noteIdle: endingWrite(write)
-    case .insertSession, .rotateSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
+    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
       sessionWrite(write)
     case .insertPending, .completePending, .countPendingAttempt, .deletePendings, .spendPendingAttempt,
       .resealPending, .endPendings:
       pendingWrite(write)
     case .countThrottle, .resetThrottle: throttleWrite(write)
-    case .enqueueDelivery, .claimDelivery, .removeDelivery, .buryDelivery: deliveryWrite(write)
+    case .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery: deliveryWrite(write)
     default: otherWrite(write)
     }
   }
@@ -262,6 +262,10 @@ extension Tables {
   private mutating func sessionWrite(_ write: Write) -> Outcome? {
     switch write {
     case .insertSession(let record): sessions[record.id] = record
+    case .renameSession(let id, let signInProviderID, let methods, let at):
+      guard let session = sessions[id], session.isOpen(at: at) else { return .stale }
+      sessions[id]?.signInProviderID = signInProviderID
+      sessions[id]?.methods = methods
     case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
       guard let session = sessions[id], session.isOpen(at: at), session.refreshDigest == from else { return .stale }
       sessions[id]?.refreshDigest = to
@@ -287,11 +291,22 @@ extension Tables {
     }
   }
 
+  /// Removes the newest row of the network that has most of the places of its caller, and more than this one.
+  private mutating func makeRoom(for record: PendingRecord) -> Bool {
+    let held = Dictionary(grouping: pendings.values.filter { $0.quota == record.quota }, by: \.network)
+    guard let most = held.max(by: { $0.value.count < $1.value.count }), most.key != record.network,
+      most.value.count > 1 + (held[record.network]?.count ?? 0),
+      let newest = most.value.max(by: { $0.createdAt < $1.createdAt })
+    else { return false }
+    pendings[newest.digest] = nil
+    return true
+  }
+
   private mutating func pendingWrite(_ write: Write) -> Outcome? {
     switch write {
     case .insertPending(let record, let limits):
-      if pendings.count >= limits.totalMax { return .limited(.total) }
-      if pendings.values.count(where: { $0.caller == record.caller }) >= limits.perCallerMax {
+      if pendings.values.count(where: { $0.purpose == record.purpose }) >= limits.totalMax { return .limited(.total) }
+      if pendings.values.count(where: { $0.quota == record.quota }) >= limits.perCallerMax, !makeRoom(for: record) {
         return .limited(.caller)
       }
       if !record.accountID.isEmpty,
@@ -324,7 +339,7 @@ extension Tables {
       pendings[digest]?.version += 1
     case .deletePendings(let accountID, let except, let spared):
       pendings = pendings.filter {
-        $0.value.accountID != accountID || $0.key == except || $0.value.purpose == spared
+        $0.value.accountID != accountID || $0.key == except || spared.contains($0.value.purpose)
       }
     case .endPendings(let purpose, let key, let createdAfter):
       pendings = pendings.filter {
@@ -341,6 +356,7 @@ extension Tables {
     case .enqueueDelivery(let record, let queueMax):
       if deliveries.count(where: { $0.buriedAt == nil }) >= queueMax { return .limited(.deliveries) }
       deliveries.append(record)
+    case .enqueueNotice(let record, let limits): enqueue(record, within: limits)
     case .claimDelivery(let id, let attempts, let nextAttemptAt):
       guard
         let index = deliveries.firstIndex(where: { $0.id == id && $0.attempts == attempts && $0.buriedAt == nil })
@@ -357,6 +373,17 @@ extension Tables {
     default: return nil
     }
     return nil
+  }
+
+  private mutating func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) {
+    if let index = deliveries.firstIndex(where: { $0.mergeKey == notice.mergeKey && $0.buriedAt == nil }) {
+      deliveries[index].expiresAt = max(deliveries[index].expiresAt, notice.expiresAt)
+      return
+    }
+    let old = throttles[limits.count.key]
+    if limits.isReached(old) || deliveries.count(where: { $0.buriedAt == nil }) >= limits.queueMax { return }
+    deliveries.append(notice)
+    if limits.count.rule.countMax > 0 { throttles[limits.count.key] = .counting(limits.count, after: old) }
   }
 
   private mutating func otherWrite(_ write: Write) -> Outcome? {
@@ -387,14 +414,20 @@ extension Tables {
     return nil
   }
 
+  private func isAfterCutOff(_ session: SessionRecord) -> Bool {
+    let cutOff = accounts[session.accountID]?.tokensValidAfter
+    guard let closedAt = session.closedAt, let cutOff else { return true }
+    return closedAt > cutOff
+  }
+
   private mutating func throttleWrite(_ write: Write) -> Outcome? {
     switch write {
     case .countThrottle(let count):
       let old = throttles[count.key]
       if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
       throttles[count.key] = .counting(count, after: old)
-    case .resetThrottle(let key, let kind, let at):
-      if let until = throttles[key]?.block(at: at) { return .throttled(kind, until: until) }
+    case .resetThrottle(let key, let kind, let at, let liftsBlock):
+      if !liftsBlock, let until = throttles[key]?.block(at: at) { return .throttled(kind, until: until) }
       throttles[key] = nil
     default: return nil
     }

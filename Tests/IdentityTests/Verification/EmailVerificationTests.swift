@@ -23,7 +23,6 @@ import Testing
     #expect(stored.account.emailProof == .confirmation && stored.account.emailProvedAt == world.now)
     #expect(stored.account.passwordHash != nil && stored.identities.count == 1)
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
-    await refused(.expiredCode) { try await world.confirm(code, grant) }
   }
 
   @Test func `3.5 without a session it is refused and the code survives`() async throws {
@@ -73,7 +72,7 @@ import Testing
     #expect(world.store.contents.deliveries.isEmpty)
   }
 
-  @Test func `two confirmations at once prove once`() async throws {
+  @Test func `twenty clicks at the same time verify once, and all succeed`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = World(store: store) { $0.mailEnabled = true }
     store.insert(account(.unproved(ada), password: true))
@@ -83,7 +82,7 @@ import Testing
       for _ in 0..<20 { group.addTask { (try? await world.confirm(code, session)) == nil ? 0 : 1 } }
       return await group.reduce(0, +)
     }
-    #expect(done == 1 && store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
+    #expect(done == 20 && store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
 
   @Test func `a page learns what a code is for, and nothing is consumed`() async throws {

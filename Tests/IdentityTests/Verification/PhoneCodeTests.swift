@@ -30,6 +30,17 @@ import Testing
     await refused(.expiredCode) { try await world.signIn(late) }
   }
 
+  @Test(arguments: [(" ", "\n"), ("-", ""), ("\u{2013}", "\u{A0}"), ("\u{202F}", "\u{200B}")])
+  func `digits that were pasted with blanks and hyphens are no wrong try`(between: String, behind: String)
+    async throws
+  {
+    let code = try await world.phoneCode()
+    let digits = try #require(try world.lastMessage().values["code"])
+    let pasted = digits.prefix(3) + between + digits.suffix(3) + behind
+    let credential = Credential.phoneCode(verificationID: code.verificationID, digits: String(pasted))
+    #expect(try await world.signIn(credential).grant.isNewAccount)
+  }
+
   @Test func `check 106: after five wrong tries the right digits are too late`() async throws {
     let code = try await world.phoneCode()
     for _ in 0..<5 { await refused(.invalidCode) { try await world.signIn(code.mistyped) } }

@@ -2,7 +2,7 @@ import GRPC
 import Reactor
 import Services
 import Testing
-import Wire
+import API
 
 @testable import Server
 

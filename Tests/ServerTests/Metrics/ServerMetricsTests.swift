@@ -3,7 +3,7 @@ import GRPC
 import Identity
 import Store
 import Testing
-import Wire
+import API
 
 @testable import Server
 
@@ -17,8 +17,8 @@ private func counted(_ metrics: ServerMetrics, _ name: String) -> [String] {
   let metrics = ServerMetrics(MetricsRegistry())
   metrics.failed(Failure(.invalidLoginCredentials), .unauthenticated)
   metrics.failed(Failure(.callerNotAllowed), .permissionDenied)
-  metrics.failed(WireError.tooLarge, .resourceExhausted)
-  metrics.failed(WireError.text(field: "someone@example.com"), .unknown)
+  metrics.failed(ProtobufError.tooLarge, .resourceExhausted)
+  metrics.failed(ProtobufError.text(field: "someone@example.com"), .unknown)
   metrics.failed(Unforeseen(), .internal)
   metrics.failed(Unforeseen(), .unavailable)
   #expect(

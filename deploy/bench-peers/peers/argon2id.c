@@ -1,35 +1,11 @@
 // The bound of a password sign-in: libsodium's Argon2id alone, with the server's parameters, on one thread.
 // `hash` prints a hash of PASSWORD; `verify` checks PASSWORD against PHC for SECONDS and prints how many checks a
-// CPU-second and a second made; `verify-kept` does so in one block of huge pages, where libsodium else maps and unmaps
-// memory for each.
-#define _GNU_SOURCE
+// CPU-second and a second made.
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
-
-enum { BLOCK_BYTES = 64 << 20, HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 1 << 20 };
-static char *block;
-
-// In place of the C library's: there is one thread, and libsodium alone maps so much.
-void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset) {
-  if (block && bytes >= LARGE_BYTES && bytes <= BLOCK_BYTES) return block;
-  return (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
-}
-
-int munmap(void *address, size_t bytes) { return address == block ? 0 : (int)syscall(SYS_munmap, address, bytes); }
-
-static int keep_block(void) {
-  char *taken = aligned_alloc(HUGE_PAGE_BYTES, BLOCK_BYTES);
-  if (!taken) return 0;
-  madvise(taken, BLOCK_BYTES, MADV_HUGEPAGE);
-  block = taken;
-  return 1;
-}
 
 static double seconds_of(clockid_t clock) {
   struct timespec now;
@@ -61,10 +37,6 @@ int main(int count, char **words) {
   if (sodium_init() < 0) return 1;
   if (count == 5 && strcmp(words[1], "hash") == 0) return hash(words[2], words[3], words[4]);
   if (count == 5 && strcmp(words[1], "verify") == 0) return verify(words[2], words[3], atof(words[4]));
-  if (count == 5 && strcmp(words[1], "verify-kept") == 0 && keep_block()) {
-    return verify(words[2], words[3], atof(words[4]));
-  }
-  fputs("usage: argon2id hash PASSWORD MEMORY_KIB ITERATIONS | verify PASSWORD PHC SECONDS | "
-        "verify-kept PASSWORD PHC SECONDS\n", stderr);
+  fputs("usage: argon2id hash PASSWORD MEMORY_KIB ITERATIONS | verify PASSWORD PHC SECONDS\n", stderr);
   return 2;
 }

@@ -30,4 +30,4 @@ def memory(stand: Stand) -> list[Finding]:
     own = kib.pop(LATCHKEY)
     what = f"Resident memory of each of {CONNECTIONS:,} idle TLS connections, KiB"
     beside = tuple(Comparison(each) for each in kib.values())
-    return [Finding(what, own, beside, Goal(30, 20, at_least=False), digits=1)]
+    return [Finding(what, own, beside, Goal(32, 20, at_least=False), digits=1)]

@@ -20,7 +20,7 @@ def start(stand: Stand) -> list[Finding]:
     store = stand.stores.filled(stand.options.accounts)
     times = tuple(_start(stand, store) for _ in range(STARTS))
     what = f"Start to first answer, {stand.options.accounts:,} accounts, ms"
-    return [Finding(what, Series(LATCHKEY, times), goal=Goal(300, 100, at_least=False))]
+    return [Finding(what, Series(LATCHKEY, times), goal=Goal(150, 60, at_least=False))]
 
 
 def _start(stand: Stand, store: Path) -> float:

@@ -302,9 +302,6 @@ static inline _Bool lk_is_terminal(int fd) { return isatty(fd); }
 // the end of input; -EMSGSIZE: it is longer than `most`.
 int lk_read_secret(const char *prompt, char *line, int most);
 
-// sem_wait(3) for so long; 0: nobody posted. By the clock that nobody sets.
-int lk_wait_at_most(sem_t *semaphore, int64_t nanos);
-
 // Those of the affinity mask, which taskset and containers narrow.
 int lk_processors(void);
 static inline _Noreturn void lk_exit(int code) { _exit(code); }

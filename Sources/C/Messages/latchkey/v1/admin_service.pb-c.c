@@ -2801,7 +2801,7 @@ const ProtobufCMessageDescriptor latchkey__v1__imported_phone_factor__descriptor
   (ProtobufCMessageInit) latchkey__v1__imported_phone_factor__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_response__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_response__field_descriptors[4] =
 {
   {
     "imported",
@@ -2839,16 +2839,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_response__fi
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "left_out",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportAccountsResponse, n_left_out),
+    offsetof(Latchkey__V1__ImportAccountsResponse, left_out),
+    &latchkey__v1__import_error__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__import_accounts_response__field_indices_by_name[] = {
   2,   /* field[2] = errors */
   0,   /* field[0] = imported */
+  3,   /* field[3] = left_out */
   1,   /* field[1] = unchanged */
 };
 static const ProtobufCIntRange latchkey__v1__import_accounts_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__import_accounts_response__descriptor =
 {
@@ -2858,7 +2871,7 @@ const ProtobufCMessageDescriptor latchkey__v1__import_accounts_response__descrip
   "Latchkey__V1__ImportAccountsResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__ImportAccountsResponse),
-  3,
+  4,
   latchkey__v1__import_accounts_response__field_descriptors,
   latchkey__v1__import_accounts_response__field_indices_by_name,
   1,  latchkey__v1__import_accounts_response__number_ranges,

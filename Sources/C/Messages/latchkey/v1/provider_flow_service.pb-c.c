@@ -313,7 +313,7 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_flow_request__field_de
     PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__StartFlowRequest, purpose),
-    &latchkey__v1__flow_purpose__descriptor,
+    &latchkey__v1__proof_purpose__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -531,38 +531,6 @@ const ProtobufCMessageDescriptor latchkey__v1__list_providers_response__descript
   1,  latchkey__v1__list_providers_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__list_providers_response__init,
   NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCEnumValue latchkey__v1__flow_purpose__enum_values_by_number[4] =
-{
-  { "FLOW_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED", 0 },
-  { "FLOW_PURPOSE_SIGN_IN", "LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_SIGN_IN", 1 },
-  { "FLOW_PURPOSE_LINK", "LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_LINK", 2 },
-  { "FLOW_PURPOSE_REAUTHENTICATE", "LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_REAUTHENTICATE", 3 },
-};
-static const ProtobufCIntRange latchkey__v1__flow_purpose__value_ranges[] = {
-{0, 0},{0, 4}
-};
-static const ProtobufCEnumValueIndex latchkey__v1__flow_purpose__enum_values_by_name[4] =
-{
-  { "FLOW_PURPOSE_LINK", 2 },
-  { "FLOW_PURPOSE_REAUTHENTICATE", 3 },
-  { "FLOW_PURPOSE_SIGN_IN", 1 },
-  { "FLOW_PURPOSE_UNSPECIFIED", 0 },
-};
-const ProtobufCEnumDescriptor latchkey__v1__flow_purpose__descriptor =
-{
-  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
-  "latchkey.v1.FlowPurpose",
-  "FlowPurpose",
-  "Latchkey__V1__FlowPurpose",
-  "latchkey.v1",
-  4,
-  latchkey__v1__flow_purpose__enum_values_by_number,
-  4,
-  latchkey__v1__flow_purpose__enum_values_by_name,
-  1,
-  latchkey__v1__flow_purpose__value_ranges,
-  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__provider_flow_service__method_descriptors[2] =
 {

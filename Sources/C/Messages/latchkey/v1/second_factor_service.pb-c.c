@@ -971,7 +971,7 @@ const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_response__descri
   (ProtobufCMessageInit) latchkey__v1__start_enrollment_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__field_descriptors[5] =
 {
   {
     "id_token",
@@ -1021,17 +1021,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__FinishEnrollmentRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__finish_enrollment_request__field_indices_by_name[] = {
   3,   /* field[3] = client */
   2,   /* field[2] = code */
   1,   /* field[1] = enrollment_id */
   0,   /* field[0] = id_token */
+  4,   /* field[4] = idempotency_key */
 };
 static const ProtobufCIntRange latchkey__v1__finish_enrollment_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__finish_enrollment_request__descriptor =
 {
@@ -1041,7 +1054,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_enrollment_request__descri
   "Latchkey__V1__FinishEnrollmentRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__FinishEnrollmentRequest),
-  4,
+  5,
   latchkey__v1__finish_enrollment_request__field_descriptors,
   latchkey__v1__finish_enrollment_request__field_indices_by_name,
   1,  latchkey__v1__finish_enrollment_request__number_ranges,
@@ -1099,7 +1112,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_enrollment_response__descr
   (ProtobufCMessageInit) latchkey__v1__finish_enrollment_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__withdraw_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__withdraw_request__field_descriptors[4] =
 {
   {
     "id_token",
@@ -1137,16 +1150,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__withdraw_request__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__WithdrawRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__withdraw_request__field_indices_by_name[] = {
   2,   /* field[2] = client */
   1,   /* field[1] = factor_id */
   0,   /* field[0] = id_token */
+  3,   /* field[3] = idempotency_key */
 };
 static const ProtobufCIntRange latchkey__v1__withdraw_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__withdraw_request__descriptor =
 {
@@ -1156,7 +1182,7 @@ const ProtobufCMessageDescriptor latchkey__v1__withdraw_request__descriptor =
   "Latchkey__V1__WithdrawRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__WithdrawRequest),
-  3,
+  4,
   latchkey__v1__withdraw_request__field_descriptors,
   latchkey__v1__withdraw_request__field_indices_by_name,
   1,  latchkey__v1__withdraw_request__number_ranges,

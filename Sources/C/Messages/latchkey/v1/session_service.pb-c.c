@@ -592,7 +592,7 @@ void   latchkey__v1__session_info__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__session_info__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__refresh_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__refresh_request__field_descriptors[3] =
 {
   {
     "refresh_token",
@@ -618,15 +618,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__refresh_request__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RefreshRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__refresh_request__field_indices_by_name[] = {
   1,   /* field[1] = client */
+  2,   /* field[2] = idempotency_key */
   0,   /* field[0] = refresh_token */
 };
 static const ProtobufCIntRange latchkey__v1__refresh_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__refresh_request__descriptor =
 {
@@ -636,7 +649,7 @@ const ProtobufCMessageDescriptor latchkey__v1__refresh_request__descriptor =
   "Latchkey__V1__RefreshRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__RefreshRequest),
-  2,
+  3,
   latchkey__v1__refresh_request__field_descriptors,
   latchkey__v1__refresh_request__field_indices_by_name,
   1,  latchkey__v1__refresh_request__number_ranges,

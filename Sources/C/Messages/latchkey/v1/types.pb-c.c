@@ -2404,3 +2404,35 @@ const ProtobufCMessageDescriptor latchkey__v1__linked_provider__descriptor =
   (ProtobufCMessageInit) latchkey__v1__linked_provider__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCEnumValue latchkey__v1__proof_purpose__enum_values_by_number[4] =
+{
+  { "PROOF_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED", 0 },
+  { "PROOF_PURPOSE_SIGN_IN", "LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_SIGN_IN", 1 },
+  { "PROOF_PURPOSE_LINK", "LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_LINK", 2 },
+  { "PROOF_PURPOSE_REAUTHENTICATE", "LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_REAUTHENTICATE", 3 },
+};
+static const ProtobufCIntRange latchkey__v1__proof_purpose__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__proof_purpose__enum_values_by_name[4] =
+{
+  { "PROOF_PURPOSE_LINK", 2 },
+  { "PROOF_PURPOSE_REAUTHENTICATE", 3 },
+  { "PROOF_PURPOSE_SIGN_IN", 1 },
+  { "PROOF_PURPOSE_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__proof_purpose__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ProofPurpose",
+  "ProofPurpose",
+  "Latchkey__V1__ProofPurpose",
+  "latchkey.v1",
+  4,
+  latchkey__v1__proof_purpose__enum_values_by_number,
+  4,
+  latchkey__v1__proof_purpose__enum_values_by_name,
+  1,
+  latchkey__v1__proof_purpose__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};

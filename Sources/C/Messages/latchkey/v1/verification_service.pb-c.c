@@ -748,7 +748,7 @@ static const ProtobufCFieldDescriptor latchkey__v1__send_phone_code_request__fie
     PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__SendPhoneCodeRequest, purpose),
-    &latchkey__v1__phone_code_purpose__descriptor,
+    &latchkey__v1__proof_purpose__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1469,7 +1469,7 @@ const ProtobufCMessageDescriptor latchkey__v1__check_code_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__check_code_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field_descriptors[4] =
 {
   {
     "code",
@@ -1507,16 +1507,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ConfirmEmailRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__confirm_email_request__field_indices_by_name[] = {
   2,   /* field[2] = client */
   0,   /* field[0] = code */
   1,   /* field[1] = id_token */
+  3,   /* field[3] = idempotency_key */
 };
 static const ProtobufCIntRange latchkey__v1__confirm_email_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__confirm_email_request__descriptor =
 {
@@ -1526,7 +1539,7 @@ const ProtobufCMessageDescriptor latchkey__v1__confirm_email_request__descriptor
   "Latchkey__V1__ConfirmEmailRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__ConfirmEmailRequest),
-  3,
+  4,
   latchkey__v1__confirm_email_request__field_descriptors,
   latchkey__v1__confirm_email_request__field_indices_by_name,
   1,  latchkey__v1__confirm_email_request__number_ranges,
@@ -1584,7 +1597,7 @@ const ProtobufCMessageDescriptor latchkey__v1__confirm_email_response__descripto
   (ProtobufCMessageInit) latchkey__v1__confirm_email_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[5] =
 {
   {
     "code",
@@ -1634,17 +1647,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__fiel
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ResetPasswordRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__reset_password_request__field_indices_by_name[] = {
   3,   /* field[3] = claim_address */
   2,   /* field[2] = client */
   0,   /* field[0] = code */
+  4,   /* field[4] = idempotency_key */
   1,   /* field[1] = new_password */
 };
 static const ProtobufCIntRange latchkey__v1__reset_password_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descriptor =
 {
@@ -1654,7 +1680,7 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descripto
   "Latchkey__V1__ResetPasswordRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__ResetPasswordRequest),
-  4,
+  5,
   latchkey__v1__reset_password_request__field_descriptors,
   latchkey__v1__reset_password_request__field_indices_by_name,
   1,  latchkey__v1__reset_password_request__number_ranges,
@@ -1724,38 +1750,6 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_response__descript
   1,  latchkey__v1__reset_password_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__reset_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCEnumValue latchkey__v1__phone_code_purpose__enum_values_by_number[4] =
-{
-  { "PHONE_CODE_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_UNSPECIFIED", 0 },
-  { "PHONE_CODE_PURPOSE_SIGN_IN", "LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_SIGN_IN", 1 },
-  { "PHONE_CODE_PURPOSE_LINK", "LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_LINK", 2 },
-  { "PHONE_CODE_PURPOSE_REAUTHENTICATE", "LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_REAUTHENTICATE", 3 },
-};
-static const ProtobufCIntRange latchkey__v1__phone_code_purpose__value_ranges[] = {
-{0, 0},{0, 4}
-};
-static const ProtobufCEnumValueIndex latchkey__v1__phone_code_purpose__enum_values_by_name[4] =
-{
-  { "PHONE_CODE_PURPOSE_LINK", 2 },
-  { "PHONE_CODE_PURPOSE_REAUTHENTICATE", 3 },
-  { "PHONE_CODE_PURPOSE_SIGN_IN", 1 },
-  { "PHONE_CODE_PURPOSE_UNSPECIFIED", 0 },
-};
-const ProtobufCEnumDescriptor latchkey__v1__phone_code_purpose__descriptor =
-{
-  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
-  "latchkey.v1.PhoneCodePurpose",
-  "PhoneCodePurpose",
-  "Latchkey__V1__PhoneCodePurpose",
-  "latchkey.v1",
-  4,
-  latchkey__v1__phone_code_purpose__enum_values_by_number,
-  4,
-  latchkey__v1__phone_code_purpose__enum_values_by_name,
-  1,
-  latchkey__v1__phone_code_purpose__value_ranges,
-  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__verification_service__method_descriptors[8] =
 {

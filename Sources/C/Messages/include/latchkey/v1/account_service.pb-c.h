@@ -57,7 +57,7 @@ struct  Latchkey__V1__CreateRequest
    */
   char *continue_uri;
   /*
-   * BCP 47, of the mail.
+   * BCP 47 (`de-AT`; `de_AT` is read as that), of the mail.
    */
   char *locale;
   /*
@@ -164,7 +164,7 @@ struct  Latchkey__V1__UpdateRequest
    */
   char *continue_uri;
   /*
-   * BCP 47, of that mail.
+   * BCP 47 (`de-AT`; `de_AT` is read as that), of that mail.
    */
   char *locale;
 };

@@ -447,10 +447,16 @@ struct  Latchkey__V1__ImportAccountsResponse
   int32_t unchanged;
   size_t n_errors;
   Latchkey__V1__ImportError **errors;
+  /*
+   * Informational fields of a provider's entry that the server left out of imported rows, such as a photo that is not
+   * at a web address. `reason` is empty.
+   */
+  size_t n_left_out;
+  Latchkey__V1__ImportError **left_out;
 };
 #define LATCHKEY__V1__IMPORT_ACCOUNTS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_accounts_response__descriptor) \
-    , 0, 0, 0,NULL }
+    , 0, 0, 0,NULL, 0,NULL }
 
 
 struct  Latchkey__V1__ImportError

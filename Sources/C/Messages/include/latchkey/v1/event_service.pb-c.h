@@ -45,7 +45,8 @@ struct  Latchkey__V1__WatchEventsRequest
 
 
 /*
- * Without an event: nothing new so far, and `cursor` is where to go on.
+ * Without an event: there is nothing new for now, and `cursor` is where to go on. Sent right after the last event there
+ * is, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
  */
 struct  Latchkey__V1__WatchEventsResponse
 {

@@ -26,19 +26,6 @@ typedef struct Latchkey__V1__ListProvidersResponse Latchkey__V1__ListProvidersRe
 
 /* --- enums --- */
 
-typedef enum _Latchkey__V1__FlowPurpose {
-  /*
-   * The same as FLOW_PURPOSE_SIGN_IN.
-   */
-  LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED = 0,
-  LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_SIGN_IN = 1,
-  LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_LINK = 2,
-  /*
-   * Asks the provider to let the person prove itself anew.
-   */
-  LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_REAUTHENTICATE = 3
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FLOW_PURPOSE)
-} Latchkey__V1__FlowPurpose;
 
 /* --- messages --- */
 
@@ -72,9 +59,9 @@ struct  Latchkey__V1__StartFlowRequest
   size_t n_custom_parameters;
   Latchkey__V1__StartFlowRequest__CustomParametersEntry **custom_parameters;
   char *login_hint;
-  Latchkey__V1__FlowPurpose purpose;
+  Latchkey__V1__ProofPurpose purpose;
   /*
-   * The account, for FLOW_PURPOSE_LINK and FLOW_PURPOSE_REAUTHENTICATE; empty for FLOW_PURPOSE_SIGN_IN.
+   * The account, for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for PROOF_PURPOSE_SIGN_IN.
    */
   char *id_token;
   Latchkey__V1__ClientContext *client;
@@ -85,7 +72,7 @@ struct  Latchkey__V1__StartFlowRequest
 };
 #define LATCHKEY__V1__START_FLOW_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_flow_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, LATCHKEY__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__StartFlowResponse
@@ -264,7 +251,6 @@ void latchkey__v1__provider_flow_service__list_providers(ProtobufCService *servi
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    latchkey__v1__flow_purpose__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__custom_parameters_entry__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_response__descriptor;

@@ -42,7 +42,7 @@ struct  Latchkey__V1__StartSecondFactorRequest
   Latchkey__V1__ClientContext *client;
   char *binding;
   /*
-   * BCP 47, of the text message.
+   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
    */
   char *locale;
 };
@@ -129,7 +129,7 @@ struct  Latchkey__V1__StartEnrollmentRequest
   char *display_name;
   Latchkey__V1__ClientContext *client;
   /*
-   * BCP 47, of the text message.
+   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
    */
   char *locale;
 };
@@ -167,10 +167,14 @@ struct  Latchkey__V1__FinishEnrollmentRequest
    */
   char *code;
   Latchkey__V1__ClientContext *client;
+  /*
+   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__FINISH_ENROLLMENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__finish_enrollment_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__FinishEnrollmentResponse
@@ -194,10 +198,14 @@ struct  Latchkey__V1__WithdrawRequest
   char *id_token;
   char *factor_id;
   Latchkey__V1__ClientContext *client;
+  /*
+   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__WITHDRAW_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__withdraw_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__WithdrawResponse

@@ -42,10 +42,14 @@ struct  Latchkey__V1__RefreshRequest
   ProtobufCMessage base;
   char *refresh_token;
   Latchkey__V1__ClientContext *client;
+  /*
+   * A repeat with the same token and key within 24 hours continues the session: send one where an answer can be lost.
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__REFRESH_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__refresh_request__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__RefreshResponse

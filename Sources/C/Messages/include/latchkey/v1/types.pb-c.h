@@ -39,6 +39,22 @@ typedef struct Latchkey__V1__LinkedProvider Latchkey__V1__LinkedProvider;
 
 /* --- enums --- */
 
+/*
+ * What a flow or a phone code is for. It is a credential of the call that the value names, and of no other.
+ */
+typedef enum _Latchkey__V1__ProofPurpose {
+  /*
+   * The same as PROOF_PURPOSE_SIGN_IN.
+   */
+  LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED = 0,
+  LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_SIGN_IN = 1,
+  LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_LINK = 2,
+  /*
+   * A flow asks the provider for a new login.
+   */
+  LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_REAUTHENTICATE = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PROOF_PURPOSE)
+} Latchkey__V1__ProofPurpose;
 
 /* --- messages --- */
 
@@ -175,13 +191,22 @@ struct  Latchkey__V1__AnonymousCredential
 
 
 /*
- * Who is behind the calling service: throttles go by it, and ListSessions shows it. Never for authentication.
+ * The client behind the calling service: throttles count by it, and ListSessions shows it. Never for authentication.
  */
 struct  Latchkey__V1__ClientContext
 {
   ProtobufCMessage base;
+  /*
+   * One IPv4 or IPv6 address. The server drops a port, brackets and a zone, and rejects any other text. Empty: unknown.
+   */
   char *ip_address;
+  /*
+   * More than 512 bytes are cut.
+   */
   char *user_agent;
+  /*
+   * Compared byte for byte. The server keeps a digest of an id of more than 128 bytes.
+   */
   char *device_id;
 };
 #define LATCHKEY__V1__CLIENT_CONTEXT__INIT \
@@ -802,6 +827,7 @@ typedef void (*Latchkey__V1__LinkedProvider_Closure)
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__proof_purpose__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__password_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descriptor;

@@ -37,16 +37,6 @@ typedef struct Latchkey__V1__ResetPasswordResponse Latchkey__V1__ResetPasswordRe
 
 /* --- enums --- */
 
-typedef enum _Latchkey__V1__PhoneCodePurpose {
-  /*
-   * Sign in.
-   */
-  LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_UNSPECIFIED = 0,
-  LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_SIGN_IN = 1,
-  LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_LINK = 2,
-  LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_REAUTHENTICATE = 3
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PHONE_CODE_PURPOSE)
-} Latchkey__V1__PhoneCodePurpose;
 
 /* --- messages --- */
 
@@ -57,13 +47,13 @@ struct  Latchkey__V1__SendPhoneCodeRequest
    * E.164.
    */
   char *phone_number;
-  Latchkey__V1__PhoneCodePurpose purpose;
+  Latchkey__V1__ProofPurpose purpose;
   /*
    * The account, for LINK and REAUTHENTICATE; empty for SIGN_IN.
    */
   char *id_token;
   /*
-   * BCP 47, of the text that is sent.
+   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text that is sent.
    */
   char *locale;
   Latchkey__V1__ClientContext *client;
@@ -71,7 +61,7 @@ struct  Latchkey__V1__SendPhoneCodeRequest
 };
 #define LATCHKEY__V1__SEND_PHONE_CODE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__send_phone_code_request__descriptor) \
-    , (char *)protobuf_c_empty_string, LATCHKEY__V1__PHONE_CODE_PURPOSE__PHONE_CODE_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__SendPhoneCodeResponse
@@ -217,10 +207,14 @@ struct  Latchkey__V1__ConfirmEmailRequest
    */
   char *id_token;
   Latchkey__V1__ClientContext *client;
+  /*
+   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__CONFIRM_EMAIL_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__confirm_email_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__ConfirmEmailResponse
@@ -248,10 +242,14 @@ struct  Latchkey__V1__ResetPasswordRequest
    * from then on. Without it UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR, and the code survives.
    */
   protobuf_c_boolean claim_address;
+  /*
+   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__RESET_PASSWORD_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__reset_password_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__ResetPasswordResponse
@@ -717,7 +715,6 @@ void latchkey__v1__verification_service__reset_password(ProtobufCService *servic
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    latchkey__v1__phone_code_purpose__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_link_request__descriptor;

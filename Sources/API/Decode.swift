@@ -1,0 +1,105 @@
+internal import CProtobufC
+internal import Messages
+
+typealias Blank<Form> = (UnsafeMutablePointer<Form>?) -> Void
+
+/// A Swift value that mirrors one generated C struct.
+///
+/// Each message's file gives `blank`, the copy out and the copy in; everything else follows from them here.
+protocol Mapped: Sendable {
+  associatedtype Form
+
+  /// The generated initialiser: defaults and descriptor.
+  static var blank: Blank<Form> { get }
+
+  /// Copies out of the arena.
+  init(_ form: UnsafePointer<Form>)
+
+  /// Copies into the arena; `form` is blank.
+  func fill(_ form: UnsafeMutablePointer<Form>, _ arena: Arena)
+}
+
+extension Mapped {
+  /// Read out of a blank struct, since Swift has no address of a C constant.
+  static var schema: MessageSchema {
+    unsafe withUnsafeTemporaryAllocation(of: Form.self, capacity: 1) { form in
+      unsafe blank(form.baseAddress)
+      let base = unsafe UnsafeRawPointer(form.baseAddress!).load(as: ProtobufCMessage.self)
+      return unsafe MessageSchema(base.descriptor)
+    }
+  }
+
+  // `@safe`: no pointer outlives the call.
+  @safe package static func decode(_ bytes: Span<UInt8>, arena: Arena) throws(ProtobufError) -> Self {
+    defer { arena.reset() }
+    let form = try unsafe arena.unpackedForm(bytes, schema)
+    return unsafe Self(UnsafePointer(form.assumingMemoryBound(to: Form.self)))
+  }
+
+  @safe package static func omitting(_ name: String, from bytes: Span<UInt8>) throws(ProtobufError) -> [UInt8] {
+    let schema = Self.schema
+    let omitted = (0..<schema.fieldCount).first { schema[$0].name == name }
+    var kept: [UInt8] = []
+    kept.reserveCapacity(bytes.count)
+    var at = 0
+    while at < bytes.count {
+      let start = at
+      let member = try bytes.member(&at, end: bytes.count)
+      if let omitted, schema.index(of: member) == omitted { continue }
+      kept.append(bytes, start..<at)
+    }
+    return kept
+  }
+}
+
+// The copy out of each kind of field. A pointer that protobuf-c left nil is an absent message or an empty list.
+
+func text(_ pointer: UnsafePointer<CChar>?) -> String {
+  guard let pointer = unsafe pointer else { return "" }
+  return unsafe String(cString: pointer)
+}
+
+func texts(_ count: Int, _ pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> [String] {
+  guard let pointers = unsafe pointers else { return [] }
+  return (0..<count).map { unsafe text(pointers[$0]) }
+}
+
+func bytes(_ data: ProtobufCBinaryData) -> [UInt8] {
+  unsafe [UInt8](UnsafeBufferPointer(start: data.data, count: data.len))
+}
+
+func bytes(_ count: Int, _ data: UnsafeMutablePointer<ProtobufCBinaryData>?) -> [[UInt8]] {
+  unsafe UnsafeBufferPointer(start: data, count: count).map { unsafe bytes($0) }
+}
+
+func numbers(_ count: Int, _ numbers: UnsafeMutablePointer<Int32>?) -> [Int32] {
+  unsafe [Int32](UnsafeBufferPointer(start: numbers, count: count))
+}
+
+func one<M: Mapped>(_ form: UnsafeMutablePointer<M.Form>?) -> M? {
+  guard let form = unsafe form else { return nil }
+  return unsafe M(UnsafePointer(form))
+}
+
+func list<M: Mapped>(_ count: Int, _ forms: UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) -> [M] {
+  guard let forms = unsafe forms else { return [] }
+  return (0..<count).compactMap { unsafe one(forms[$0]) }
+}
+
+func millis(_ timestamp: UnsafeMutablePointer<Google__Protobuf__Timestamp>?) -> Int64? {
+  guard let timestamp = unsafe timestamp?.pointee else { return nil }
+  return unsafe millis(seconds: timestamp.seconds, nanos: timestamp.nanos)
+}
+
+func millis(_ duration: UnsafeMutablePointer<Google__Protobuf__Duration>?) -> Int64? {
+  guard let duration = unsafe duration?.pointee else { return nil }
+  return unsafe millis(seconds: duration.seconds, nanos: duration.nanos)
+}
+
+/// Seconds that no 64-bit count of milliseconds holds become the nearest one that it does: a stranger chooses them.
+private func millis(seconds: Int64, nanos: Int32) -> Int64 {
+  let (whole, overflowed) = seconds.multipliedReportingOverflow(by: 1000)
+  let (sum, overflowedToo) = whole.addingReportingOverflow(Int64(nanos / 1_000_000))
+  if overflowed || overflowedToo { return seconds < 0 ? .min : .max }
+  return sum
+}

@@ -1,0 +1,128 @@
+internal import CProtobufC
+internal import Glibc
+internal import Messages
+
+// `@safe`: no pointer outlives the call.
+extension Mapped {
+  @safe package static var messageName: String { schema.name }
+
+  @safe package func encode(arena: Arena) -> [UInt8] {
+    defer { arena.reset() }
+    return unsafe framed(base(arena))
+  }
+
+  @safe package func encodeBare(arena: Arena) -> [UInt8] {
+    defer { arena.reset() }
+    return unsafe packed(base(arena), headBytes: 0)
+  }
+
+  /// Every generated struct begins with one.
+  private func base(_ arena: Arena) -> UnsafePointer<ProtobufCMessage> {
+    unsafe UnsafeRawPointer(arena.form(self)).assumingMemoryBound(to: ProtobufCMessage.self)
+  }
+}
+
+func framed(_ form: UnsafePointer<ProtobufCMessage>) -> [UInt8] {
+  var frame = unsafe packed(form, headBytes: 5)
+  let length = UInt32(frame.count - 5)
+  // Byte 0 stays 0: we never compress, since secrets and a stranger's text share messages (CRIME, BREACH).
+  for index in 1...4 { frame[index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * (4 - index))) }
+  return frame
+}
+
+private func packed(_ form: UnsafePointer<ProtobufCMessage>, headBytes: Int) -> [UInt8] {
+  let byteCount = unsafe headBytes + protobuf_c_message_get_packed_size(form)
+  return unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+    unsafe buffer[..<headBytes].initialize(repeating: 0)
+    count = unsafe headBytes + protobuf_c_message_pack(form, buffer.baseAddress! + headBytes)
+  }
+}
+
+// The copy in of each kind of field.
+extension Arena {
+  func form<M: Mapped>(_ value: M) -> UnsafeMutablePointer<M.Form> {
+    let form = unsafe reserve(MemoryLayout<M.Form>.size).bindMemory(to: M.Form.self, capacity: 1)
+    unsafe M.blank(form)
+    unsafe value.fill(form, self)
+    return unsafe form
+  }
+
+  func one<M: Mapped>(_ value: M?) -> UnsafeMutablePointer<M.Form>? {
+    guard let value else { return nil }
+    return unsafe form(value)
+  }
+
+  func list<M: Mapped>(_ values: [M]) -> (Int, UnsafeMutablePointer<UnsafeMutablePointer<M.Form>?>?) {
+    unsafe array(values) { unsafe form($0) }
+  }
+
+  func texts(_ values: [String]) -> (Int, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) {
+    unsafe array(values) { unsafe text($0) }
+  }
+
+  func array<Value, Element>(
+    _ values: [Value], _ element: (Value) -> Element
+  ) -> (Int, UnsafeMutablePointer<Element>?) {
+    if values.isEmpty { return (0, nil) }
+    let elements = unsafe reserve(MemoryLayout<Element>.stride * values.count)
+      .bindMemory(to: Element.self, capacity: values.count)
+    for index in values.indices { unsafe (elements + index).initialize(to: element(values[index])) }
+    return unsafe (values.count, elements)
+  }
+
+  /// A copy of its own even when empty: a oneof of protobuf-c counts as absent while it points at the shared default.
+  func text(_ value: String) -> UnsafeMutablePointer<CChar> {
+    var value = value
+    let (copy, count) = value.withUTF8 { utf8 in
+      let copy = unsafe reserve(utf8.count + 1).bindMemory(to: CChar.self, capacity: utf8.count + 1)
+      unsafe UnsafeMutableRawBufferPointer(start: copy, count: utf8.count).copyBytes(from: utf8)
+      unsafe copy[utf8.count] = 0
+      return unsafe (copy, utf8.count)
+    }
+    if unsafe strlen(copy) == count { return unsafe copy }
+    // A C string ends at U+0000, and all that follows would be lost without a word.
+    return unsafe text(value.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "\u{FFFD}"))
+  }
+
+  func bytes(_ value: [UInt8]) -> ProtobufCBinaryData {
+    let (count, copy) = unsafe array(value) { $0 }
+    return unsafe ProtobufCBinaryData(len: count, data: copy)
+  }
+
+  func bytes(_ values: [[UInt8]]) -> (Int, UnsafeMutablePointer<ProtobufCBinaryData>?) {
+    unsafe array(values) { unsafe bytes($0) }
+  }
+
+  /// Nanoseconds of a timestamp count forward, also before 1970.
+  func timestamp(_ millis: Int64?) -> UnsafeMutablePointer<Google__Protobuf__Timestamp>? {
+    guard let millis else { return nil }
+    let (seconds, rest) = millis.quotientAndRemainder(dividingBy: 1000)
+    let stamp = unsafe blank(google__protobuf__timestamp__init)
+    unsafe stamp.pointee.seconds = rest < 0 ? seconds - 1 : seconds
+    unsafe stamp.pointee.nanos = Int32(rest < 0 ? rest + 1000 : rest) * 1_000_000
+    return unsafe stamp
+  }
+
+  /// Seconds and nanoseconds of a duration have the same sign.
+  func duration(_ millis: Int64?) -> UnsafeMutablePointer<Google__Protobuf__Duration>? {
+    guard let millis else { return nil }
+    let (seconds, rest) = millis.quotientAndRemainder(dividingBy: 1000)
+    let duration = unsafe blank(google__protobuf__duration__init)
+    unsafe duration.pointee.seconds = seconds
+    unsafe duration.pointee.nanos = Int32(rest) * 1_000_000
+    return unsafe duration
+  }
+
+  private func blank<Form>(_ initialize: Blank<Form>) -> UnsafeMutablePointer<Form> {
+    let form = unsafe reserve(MemoryLayout<Form>.size).bindMemory(to: Form.self, capacity: 1)
+    unsafe initialize(form)
+    return unsafe form
+  }
+}
+
+extension ProtobufEncodable {
+  /// The message as a detail of a `Status` (google.protobuf.Any).
+  package func asAny(arena: Arena) -> AnyMessage {
+    AnyMessage(typeURL: "type.googleapis.com/" + Self.messageName, value: encodeBare(arena: arena))
+  }
+}

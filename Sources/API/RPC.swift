@@ -1,0 +1,7 @@
+/// One RPC of proto/: its path, and the types of its messages.
+package struct RPC<Request: ProtobufMessage, Response: ProtobufMessage>: Sendable {
+  /// `/package.Service/Method`.
+  package let path: String
+
+  package init(_ path: String) { self.path = path }
+}

@@ -1,0 +1,103 @@
+internal import Encodings
+
+/// One field occurrence as it stands on the wire.
+struct Member {
+  let number: UInt32
+  let wireType: WireType
+  /// Without tag and length prefix.
+  let payload: Range<Int>
+}
+
+/// The wire types that proto3 has. 3 and 4 (groups) ended with proto2; 6 and 7 never were.
+enum WireType: UInt8 {
+  case varint = 0
+  case fixed64 = 1
+  case lengthPrefixed = 2
+  case fixed32 = 5
+}
+
+/// Bounds are checked on every read: these bytes come from the network, and a mistake here must trap, not read astray.
+extension Span<UInt8> {
+  /// Reads the tag at `at`, steps over tag and payload, and says where the payload stands.
+  @inline(__always)
+  func member(_ at: inout Int, end: Int) throws(ProtobufError) -> Member {
+    let tag = try varint32(&at, end: end, fault: .tag)
+    guard tag >> 3 != 0 else { throw .malformed(.tag) }
+    guard let wireType = WireType(rawValue: UInt8(truncatingIfNeeded: tag & 7)) else { throw .malformed(.wireType) }
+    var start = at
+    switch wireType {
+    case .varint:
+      try skipVarint(&at, end: end)
+    case .fixed64:
+      try skip(8, &at, end: end)
+    case .fixed32:
+      try skip(4, &at, end: end)
+    case .lengthPrefixed:
+      let length = try varint32(&at, end: end, fault: .length)
+      start = at
+      try skip(Int(length), &at, end: end)
+    }
+    return Member(number: tag >> 3, wireType: wireType, payload: start..<at)
+  }
+
+  /// Tags and lengths are 32 bits in five bytes at most; protobuf-c would shift what is more out of the number.
+  @inline(__always)
+  func varint32(_ at: inout Int, end: Int, fault: ProtobufFault) throws(ProtobufError) -> UInt32 {
+    var value: UInt32 = 0
+    var shift: UInt32 = 0
+    while at < end {
+      let byte = self[at]
+      at += 1
+      if shift == 28 && byte > 0x0f { throw .malformed(fault) }
+      value |= UInt32(byte & 0x7f) << shift
+      if byte < 0x80 { return value }
+      shift += 7
+    }
+    throw .malformed(fault)
+  }
+
+  /// A value is 64 bits in ten bytes at most, so the tenth byte can only be 0 or 1.
+  @inline(__always)
+  func skipVarint(_ at: inout Int, end: Int) throws(ProtobufError) {
+    let start = at
+    while at < end {
+      let byte = self[at]
+      at += 1
+      if at - start == 10 && byte > 1 { throw .malformed(.varint) }
+      if byte < 0x80 { return }
+    }
+    throw .malformed(.varint)
+  }
+
+  @inline(__always)
+  private func skip(_ count: Int, _ at: inout Int, end: Int) throws(ProtobufError) {
+    guard count <= end - at else { throw .malformed(.length) }
+    at += count
+  }
+
+  /// Whether these bytes are text that a C string can carry: UTF-8 (Unicode 3.9, table 3-7) and no U+0000; and that can
+  /// be compared in a time that grows with its length.
+  func isText(_ range: Range<Int>) -> Bool {
+    var at = range.lowerBound
+    // Eight bytes at a time as long as none is 0 and none is above 0x7f, which is nearly always to the end.
+    while range.upperBound - at >= 8 {
+      let word = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: at, as: UInt64.self)
+      if (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 != 0 { break }
+      at += 8
+    }
+    var isASCII = true
+    for index in at..<range.upperBound {
+      if self[index] == 0 { return false }
+      if self[index] > 0x7f { isASCII = false }
+    }
+    if isASCII { return true }
+    guard let text = try? UTF8Span(validating: extracting(range)) else { return false }
+    return StreamSafeText.holds(text)
+  }
+}
+
+extension [UInt8] {
+  mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    for index in range { append(bytes[index]) }
+  }
+}

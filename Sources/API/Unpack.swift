@@ -1,0 +1,20 @@
+extension Arena {
+  /// The struct that protobuf-c makes of the bytes, after the scan that every message goes through. It lives until the
+  /// next reset.
+  func unpackedForm(_ bytes: Span<UInt8>, _ schema: MessageSchema) throws(ProtobufError) -> UnsafeMutableRawPointer {
+    var scan = Scan(budgetBytes: budgetBytes, depthMax: depthMax)
+    try scan.message(bytes, bytes.indices, schema)
+    if scan.isPlain { return try unsafe unpackedPlain(bytes, schema) }
+    let plain = try Rewrite.plain(bytes, bytes.indices, schema)
+    scan = Scan(budgetBytes: budgetBytes, depthMax: depthMax)
+    try scan.message(plain.span, plain.indices, schema)
+    return try unsafe unpackedPlain(plain.span, schema)
+  }
+
+  private func unpackedPlain(
+    _ bytes: Span<UInt8>, _ schema: MessageSchema
+  ) throws(ProtobufError) -> UnsafeMutableRawPointer {
+    guard let form = unsafe unpack(bytes, schema) else { throw .malformed(.unpack) }
+    return unsafe form
+  }
+}

@@ -1,0 +1,78 @@
+// libsodium: Argon2id (RFC 9106), about twice as fast as the distribution's libargon2, and HMAC-SHA-256, whose state
+// is made once for each key.
+#pragma once
+#include <errno.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// The result of a comparison: 0 for a match, 1 for a wrong password or a text that is no hash, or this.
+#define LK_NO_MEMORY (-1)
+
+// libsodium counts memory in bytes, and its Argon2id strings always have one lane.
+static inline int lk_argon2id_hash(
+    uint8_t *out, const uint8_t *password, size_t count, uint64_t iterations, size_t memoryKiB) {
+  return crypto_pwhash_str_alg(
+      (char *)out, (const char *)password, count, iterations, memoryKiB * 1024, crypto_pwhash_ALG_ARGON2ID13);
+}
+
+struct lk_argon2_cost {
+  unsigned long memoryKiB, iterations, lanes;
+};
+
+// Reads the parameters of a hash by `format`, and returns what follows them: salt and hash. NULL: it is no such hash.
+static inline const char *lk_argon2_read(const char *phc, const char *format, struct lk_argon2_cost *cost) {
+  int end = 0;
+  int count = sscanf(phc, format, &cost->memoryKiB, &cost->iterations, &cost->lanes, &end);
+  return count == 3 && end > 0 ? phc + end : NULL;
+}
+
+// libsodium 1.0.18 reports a lack of memory as a wrong password, so that this asks the kernel first.
+static inline bool lk_has_memory(size_t bytes) {
+  void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return mapped != MAP_FAILED && munmap(mapped, bytes) == 0;
+}
+
+static inline int lk_argon2_compare(
+    int (*compare)(const char *, const char *, unsigned long long), const char *phc, unsigned long memoryKiB,
+    const uint8_t *password, size_t count) {
+  if (memoryKiB > 0 && memoryKiB <= UINT32_MAX && !lk_has_memory(memoryKiB * 1024)) return LK_NO_MEMORY;
+  return compare(phc, (const char *)password, count) == 0 ? 0 : 1;
+}
+
+// Makes a hash with one lane and 16 bytes of salt again, as all of ours are: that distinguishes a lack of memory from a
+// wrong password.
+static inline int lk_argon2id_verify(const char *phc, const uint8_t *password, size_t count) {
+  struct lk_argon2_cost cost = {0};
+  uint8_t salt[crypto_pwhash_argon2id_SALTBYTES], hash[64], made[sizeof hash];
+  size_t saltCount = 0, hashCount = 0;
+  const int variant = sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
+  const char *text = lk_argon2_read(phc, "$argon2id$v=19$m=%10lu,t=%10lu,p=%10lu$%n", &cost);
+  bool isUsual = text && cost.lanes == 1
+      && sodium_base642bin(salt, sizeof salt, text, strlen(text), NULL, &saltCount, &text, variant) == 0
+      && saltCount == sizeof salt && *text == '$'
+      && sodium_base642bin(hash, sizeof hash, text + 1, strlen(text + 1), NULL, &hashCount, NULL, variant) == 0
+      && hashCount >= crypto_pwhash_argon2id_BYTES_MIN;
+  if (!isUsual) return lk_argon2_compare(crypto_pwhash_argon2id_str_verify, phc, cost.memoryKiB, password, count);
+  errno = 0;
+  int failed = crypto_pwhash_argon2id(
+      made, hashCount, (const char *)password, count, salt, cost.iterations, cost.memoryKiB * 1024,
+      crypto_pwhash_argon2id_ALG_ARGON2ID13);
+  // Parameters that libsodium rejects set one of these two.
+  if (failed) return errno == EINVAL || errno == EFBIG ? 1 : LK_NO_MEMORY;
+  return sodium_memcmp(made, hash, hashCount) == 0 ? 0 : 1;
+}
+
+static inline int lk_argon2id_needs_rehash(const char *phc, uint64_t iterations, size_t memoryKiB) {
+  return crypto_pwhash_argon2id_str_needs_rehash(phc, iterations, memoryKiB * 1024);
+}
+
+// For passwords that another service hashed; libsodium has no Argon2d.
+static inline int lk_argon2i_verify(const char *phc, const uint8_t *password, size_t count) {
+  struct lk_argon2_cost cost = {0};
+  lk_argon2_read(phc, "$argon2i$v=19$m=%10lu,t=%10lu,p=%10lu$%n", &cost);
+  return lk_argon2_compare(crypto_pwhash_argon2i_str_verify, phc, cost.memoryKiB, password, count);
+}

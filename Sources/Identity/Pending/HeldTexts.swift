@@ -1,0 +1,45 @@
+import Encodings
+import Store
+
+// Texts of an answer that a repeated call gets again: recovery codes are returned once, and a reset opens no session
+// that could be asked. Sealed, since they are in no table in clear.
+
+extension Environment {
+  /// The write that remembers the call with these texts, where it has a key.
+  func remember(
+    _ texts: [String], accountID: String, sessionID: String?, _ call: CallFacts, _ now: Timestamp
+  ) -> [Write] {
+    guard let idempotency = call.idempotency else { return [] }
+    var packer = Packer()
+    packer.append(texts)
+    let sealed = cryptography.seal(
+      packer.bytes, context: HeldTexts.context(idempotency.key, idempotency.request))
+    return call.remember(
+      HeldTexts.outcomePrefix + Base64URL.encode(sealed), accountID: accountID, sessionID: sessionID, policy: policy,
+      now: now)
+  }
+
+  func heldTexts(of record: IdempotencyRecord) throws(Failure) -> [String] {
+    let text = record.outcome.dropFirst(HeldTexts.outcomePrefix.count)
+    guard record.outcome.hasPrefix(HeldTexts.outcomePrefix), let sealed = Base64URL.decode(String(text)),
+      let packed = cryptography.open(sealed, context: HeldTexts.context(record.key, record.request))
+    else { throw PendingTable.mismatch("the record was changed after it was sealed") }
+    var unpacker = Unpacker(packed)
+    guard let texts = unpacker.texts(), unpacker.isAtEnd else {
+      throw PendingTable.mismatch("the record has no texts")
+    }
+    return texts
+  }
+}
+
+private enum HeldTexts {
+  static let outcomePrefix = "texts "
+
+  static func context(_ key: Digest, _ request: Digest) -> [UInt8] {
+    var packer = Packer()
+    packer.append("held texts")
+    packer.append(key.bytes)
+    packer.append(request.bytes)
+    return packer.bytes
+  }
+}

@@ -1,0 +1,129 @@
+import Tokens
+
+/// Cuts the CSV form of Firebase's export (RFC 4180, with or without its header) into rows as it is read.
+struct CommaSeparated {
+  private enum Stage { case cellBegins, plain, quoted, quoteInQuoted }
+
+  private var stage = Stage.cellBegins
+  private var cell: [UInt8] = []
+  private var cells: [[UInt8]] = []
+  private var byteCount = 0
+
+  mutating func append(_ byte: UInt8) throws(ExportFileError) -> [String]? {
+    byteCount += 1
+    guard byteCount <= FirebaseExport.userBytesMax else {
+      throw ExportFileError(description: "a row takes more than \(FirebaseExport.userBytesMax) bytes")
+    }
+    let quote = UInt8(ascii: "\"")
+    switch (stage, byte) {
+    case (.quoted, quote): stage = .quoteInQuoted
+    case (.quoteInQuoted, quote):
+      stage = .quoted
+      cell.append(byte)
+    case (.quoted, _): cell.append(byte)
+    case (.cellBegins, quote): stage = .quoted
+    case (_, UInt8(ascii: ",")):
+      cells.append(cell)
+      cell = []
+      stage = .cellBegins
+    case (_, UInt8(ascii: "\n")): return try endRow()
+    case (_, UInt8(ascii: "\r")): break
+    case (.quoteInQuoted, _), (.plain, quote): throw ExportFileError(description: "a quote stands within a cell")
+    default:
+      stage = .plain
+      cell.append(byte)
+    }
+    return nil
+  }
+
+  /// The row that the end of the text completes.
+  mutating func finish() throws(ExportFileError) -> [String]? {
+    guard stage != .quoted else { throw ExportFileError(description: "it ends within a quoted cell") }
+    return try endRow()
+  }
+
+  /// Nil for an empty line.
+  private mutating func endRow() throws(ExportFileError) -> [String]? {
+    defer {
+      (cell, cells, stage, byteCount) = ([], [], .cellBegins, 0)
+    }
+    guard !cells.isEmpty || !cell.isEmpty else { return nil }
+    return try (cells + [cell]).map { bytes throws(ExportFileError) in
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw ExportFileError(description: "a row is not UTF-8")
+      }
+      return text
+    }
+  }
+}
+
+extension FirebaseUser {
+  /// The columns of `auth:export`. Each provider has four: the subject, email, name and photo.
+  private static let columns = [
+    "localId", "email", "emailVerified", "passwordHash", "salt", "displayName", "photoUrl",
+  ]
+  private static let providerColumns = [
+    7: "google.com", 11: "facebook.com", 15: "twitter.com", 19: "github.com", 28: "apple.com", 32: "microsoft.com",
+    36: "gc.apple.com", 40: "playgames.google.com", 44: "linkedin.com", 48: "yahoo.com",
+  ]
+  private static let laterColumns = [
+    23: "createdAt", 24: "lastSignedInAt", 25: "phoneNumber", 26: "disabled", 27: "customAttributes",
+  ]
+  private static let columnsMax = 52
+
+  /// As Firebase's documentation names the columns, without spaces and case.
+  private static let header = [
+    "uid", "email", "emailverified", "passwordhash", "passwordsalt", "name", "photourl", "googleid", "googleemail",
+    "googledisplayname", "googlephotourl", "facebookid", "facebookemail", "facebookdisplayname", "facebookphotourl",
+    "twitterid", "twitteremail", "twitterdisplayname", "twitterphotourl", "githubid", "githubemail",
+    "githubdisplayname", "githubphotourl", "usercreationtime", "lastsignintime", "phonenumber",
+  ]
+
+  /// Whether a row is the header. One with other columns would put every value in a wrong place.
+  static func isHeader(_ row: [String]) throws(ExportFileError) -> Bool {
+    let names = row.map { $0.lowercased().filter { $0.isLetter } }
+    guard row.count > 1, names[0] == "uid" || names[0] == "localid", names[1] == "email" else { return false }
+    for (name, expected) in zip(names, header).dropFirst() where name != expected {
+      throw ExportFileError(description: "its header has \(name) in the place of \(expected)")
+    }
+    return true
+  }
+
+  /// - Parameter row: the cells of one row of the CSV form.
+  init(row: [String], nowMillis: Int64) throws(UserError) {
+    func failed(_ field: String, _ why: String) -> UserError {
+      var error = UserError(field, why)
+      error.id = row.first ?? ""
+      return error
+    }
+    guard 7...FirebaseUser.columnsMax ~= row.count else {
+      throw failed("", "A row of Firebase's CSV has 7 to \(FirebaseUser.columnsMax) columns, this one \(row.count).")
+    }
+    var members: [JSONMember] = []
+    let columns = FirebaseUser.columns.enumerated().map { ($0.offset, $0.element) }
+    for (index, name) in columns + FirebaseUser.laterColumns.map({ ($0.key, $0.value) }) {
+      guard index < row.count, !row[index].isEmpty else { continue }
+      guard name == "emailVerified" || name == "disabled" else {
+        members.append(JSONMember(name, .string(row[index])))
+        continue
+      }
+      guard let flag = ["true": true, "false": false][row[index].lowercased()] else {
+        throw failed(name, "It must be true or false.")
+      }
+      members.append(JSONMember(name, .bool(flag)))
+    }
+    let providers = FirebaseUser.providerColumns.sorted { $0.key < $1.key }.compactMap { first, providerID in
+      FirebaseUser.entry(row.dropFirst(first).prefix(4), of: providerID)
+    }
+    members.append(JSONMember("providerUserInfo", .array(providers)))
+    try self.init(.object(members), nowMillis: nowMillis)
+  }
+
+  /// Nil: the user does not have this provider.
+  private static func entry(_ cells: ArraySlice<String>, of providerID: String) -> JSONValue? {
+    guard cells.contains(where: { !$0.isEmpty }) else { return nil }
+    let names = ["rawId", "email", "displayName", "photoUrl"]
+    let members = zip(names, cells).filter { !$0.1.isEmpty }.map { JSONMember($0.0, .string($0.1)) }
+    return .object([JSONMember("providerId", .string(providerID))] + members)
+  }
+}

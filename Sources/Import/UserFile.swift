@@ -1,0 +1,115 @@
+import Tokens
+
+/// A file of users: the JSON or CSV of Firebase's `auth:export`, or the lines of `latchkey export`. Its first line
+/// shows which.
+package struct UserFile {
+  package enum Row: Hashable, Sendable {
+    case firebase([UInt8])
+    case cells([String])
+    case own([UInt8])
+
+    /// Nil: the row is no user.
+    package func user(nowMillis: Int64) throws(UserError) -> FirebaseUser? {
+      switch self {
+      case .firebase(let bytes): return try FirebaseUser(bytes, nowMillis: nowMillis)
+      case .cells(let cells): return try FirebaseUser(row: cells, nowMillis: nowMillis)
+      case .own(let bytes):
+        let json = try FirebaseUser.parse(bytes).0
+        return FirebaseUser.isReport(json) ? nil : try FirebaseUser(ownLine: json, nowMillis: nowMillis)
+      }
+    }
+
+    package var byteCount: Int {
+      switch self {
+      case .firebase(let bytes), .own(let bytes): bytes.count
+      case .cells(let cells): cells.reduce(0) { $0 + $1.utf8.count }
+      }
+    }
+  }
+
+  private enum Form {
+    /// Not known before the first line is complete.
+    case unknown([UInt8])
+    case firebase(FirebaseExport)
+    case table(CommaSeparated, isFirst: Bool)
+    case lines([UInt8])
+  }
+
+  private var form = Form.unknown([])
+
+  package init() {}
+
+  /// Hands out each row that is complete.
+  package mutating func append(_ bytes: [UInt8], _ each: (Row) throws -> Void) throws {
+    switch form {
+    case .unknown(let head):
+      let text = head + bytes
+      let known = UserFile.form(of: text, isWhole: false)
+      form = known ?? .unknown(text)
+      guard known != nil else { return }
+      try append(UserFile.withoutMark(text), each)
+    case .firebase(var export):
+      form = .unknown([])
+      defer { form = .firebase(export) }
+      try export.append(bytes) { try each(.firebase($0)) }
+    case .table(var table, var isFirst):
+      form = .unknown([])
+      defer { form = .table(table, isFirst: isFirst) }
+      for byte in bytes {
+        guard let cells = try table.append(byte) else { continue }
+        if try !(isFirst && FirebaseUser.isHeader(cells)) { try each(.cells(cells)) }
+        isFirst = false
+      }
+    case .lines(var line):
+      form = .unknown([])
+      defer { form = .lines(line) }
+      for byte in bytes where byte != UInt8(ascii: "\n") || !line.isEmpty {
+        if byte == UInt8(ascii: "\n") {
+          try each(.own(line))
+          line = []
+        } else {
+          line.append(byte)
+        }
+        guard line.count <= FirebaseExport.userBytesMax else {
+          throw ExportFileError(description: "a line takes more than \(FirebaseExport.userBytesMax) bytes")
+        }
+      }
+    }
+  }
+
+  /// The text has ended. Hands out the row that this completes.
+  package mutating func finish(_ each: (Row) throws -> Void) throws {
+    if case .unknown(let head) = form {
+      form = UserFile.form(of: head, isWhole: true) ?? .firebase(FirebaseExport())
+      try append(UserFile.withoutMark(head), each)
+    }
+    switch form {
+    case .firebase(let export): try export.finish()
+    case .table(var table, let isFirst):
+      if let cells = try table.finish(), try !(isFirst && FirebaseUser.isHeader(cells)) { try each(.cells(cells)) }
+    case .lines(let line): if !line.isEmpty { try each(.own(line)) }
+    case .unknown: break
+    }
+  }
+
+  // MARK: which form
+
+  private static func form(of text: [UInt8], isWhole: Bool) -> Form? {
+    guard isWhole || text.count >= mark.count || !mark.starts(with: text) else { return nil }
+    let text = withoutMark(text)[...].drop { " \t\r\n".utf8.contains($0) }
+    guard let first = text.first else { return nil }
+    // What opens with a bracket is JSON, or fails as JSON.
+    guard "{[}]".utf8.contains(first) else { return .table(CommaSeparated(), isFirst: true) }
+    guard let end = text.firstIndex(of: UInt8(ascii: "\n")) ?? (isWhole ? text.endIndex : nil) else {
+      return text.count > FirebaseExport.userBytesMax ? .firebase(FirebaseExport()) : nil
+    }
+    return FirebaseUser.isOwnLine(Array(text[..<end])) ? .lines([]) : .firebase(FirebaseExport())
+  }
+
+  /// A byte order mark is no part of the text.
+  private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  private static func withoutMark(_ text: [UInt8]) -> [UInt8] {
+    text.starts(with: mark) ? Array(text.dropFirst(mark.count)) : text
+  }
+}

@@ -1,0 +1,54 @@
+internal import Providers
+internal import Synchronization
+internal import Tokens
+
+/// Logs what an operator has to know about providers: each fact once, or once in an hour where it stops sign-ins.
+final class ProviderNotices: Sendable {
+  static let repeatMillis: Int64 = 3_600_000
+  /// Facts that are remembered. A provider that thinks up more of them is logged no further; the metric goes on.
+  static let factsMax = 512
+
+  private let log: Log
+  private let metrics: ServerMetrics
+  private let nowMillis: @Sendable () -> Int64
+  private let logged = Mutex<[String: Int64]>([:])
+
+  init(_ log: Log, _ metrics: ServerMetrics, nowMillis: @escaping @Sendable () -> Int64) {
+    self.log = log
+    self.metrics = metrics
+    self.nowMillis = nowMillis
+  }
+
+  /// Entries that a key set was read without. Those for other uses are published on purpose.
+  func skipped(_ keys: [SkippedKey], of provider: String) {
+    for key in keys {
+      metrics.skipped(key.reason, of: provider)
+      let name = key.keyID.map(LoggedText.short) ?? "entry \(key.index + 1)"
+      guard isNew("\(provider) \(key.reason.rawValue) \(name)", within: .max) else { continue }
+      let fields = ["provider": provider, "key": name, "reason": key.reason.rawValue]
+      if key.reason.isOrdinary {
+        log.info("a key of a provider is not for signatures that are checked here", fields)
+      } else {
+        log.warning("a key of a provider is skipped", fields)
+      }
+    }
+  }
+
+  func misconfigured(_ provider: String, why: String, fix: String) {
+    guard isNew("\(provider) \(why)", within: ProviderNotices.repeatMillis) else { return }
+    log.warning("a provider is misconfigured", ["provider": provider, "why": why, "fix": fix])
+  }
+
+  private func isNew(_ fact: String, within millis: Int64) -> Bool {
+    let now = nowMillis()
+    return logged.withLock { logged in
+      if let last = logged[fact] {
+        guard now >= last, now - last >= millis else { return false }
+      } else if logged.count >= ProviderNotices.factsMax {
+        return false
+      }
+      logged[fact] = now
+      return true
+    }
+  }
+}

@@ -1,0 +1,23 @@
+extension Shape {
+  /// The longest tags in use have 35 bytes (RFC 5646, 4.4.1).
+  static let localeBytesMax = 35
+
+  /// The language tag (BCP 47) at the beginning of a caller's `locale`.
+  ///
+  /// Platforms spell locales in several ways: `de-AT`, `de_AT`, `de_AT.UTF-8`, `de-AT,de;q=0.9`. An unknown spelling
+  /// must not cost the user the message, so no value is rejected: what does not belong to a tag is cut off, and
+  /// the empty tag selects the default language.
+  static func locale(_ text: String) -> String {
+    var tag = ""
+    for scalar in text.unicodeScalars.prefix(localeBytesMax + 1) {
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", "-": tag.unicodeScalars.append(scalar)
+      case "_": tag += "-"
+      default: return tag
+      }
+    }
+    guard tag.utf8.count > localeBytesMax else { return tag }
+    // Only whole subtags: the beginning of one can be another language's.
+    return tag.lastIndex(of: "-").map { String(tag[..<$0]) } ?? ""
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+import Testing
+
+@testable import API
+
+@Test func `reflection lists exactly the services of proto`() {
+  #expect(
+    DescriptorSet.services == [
+      "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
+      "latchkey.v1.AccountService", "latchkey.v1.AdminService", "latchkey.v1.AuthService",
+      "latchkey.v1.EventService", "latchkey.v1.ProviderFlowService", "latchkey.v1.SecondFactorService",
+      "latchkey.v1.SessionService", "latchkey.v1.VerificationService",
+    ])
+}
+
+@Test(arguments: [
+  ("latchkey.v1.AuthService", "latchkey/v1/auth_service.proto"),
+  ("latchkey.v1.AuthService.SignIn", "latchkey/v1/auth_service.proto"),
+  ("latchkey.v1.Credential", "latchkey/v1/types.proto"),
+  ("google.rpc.BadRequest.FieldViolation", "google/rpc/error_details.proto"),
+  ("google.protobuf.Timestamp", "google/protobuf/timestamp.proto"),
+  ("grpc.health.v1.HealthCheckResponse.ServingStatus", "grpc/health/v1/health.proto"),
+  ("grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo", "grpc/reflection/v1alpha/reflection.proto"),
+])
+func `a symbol is found in the file that declares it`(symbol: String, name: String) throws {
+  let file = try #require(DescriptorSet.file(containingSymbol: symbol))
+  #expect(file.name == name)
+  #expect(DescriptorSet.file(named: name) == file)
+}
+
+@Test func `what is not declared is not found`() {
+  #expect(DescriptorSet.file(containingSymbol: "latchkey.v1.Nothing") == nil)
+  #expect(DescriptorSet.file(containingSymbol: "latchkey.v1") == nil)
+  #expect(DescriptorSet.file(containingSymbol: "") == nil)
+  #expect(DescriptorSet.file(named: "types.proto") == nil)
+}
+
+@Test func `a file comes with all that it imports, each once`() throws {
+  let file = try #require(DescriptorSet.file(named: "latchkey/v1/admin_service.proto"))
+  let names = DescriptorSet.withDependencies(file).map(\.name)
+  #expect(names.first == file.name)
+  #expect(
+    names.dropFirst().sorted() == [
+      "google/protobuf/duration.proto", "google/protobuf/timestamp.proto", "latchkey/v1/types.proto",
+    ])
+}
+
+@Test func `the generated code is what the generator makes of proto`() {
+  let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+  let script = """
+    set -e; cd '/\(root)'; made=$(mktemp -d); trap 'rm -rf "$made"' EXIT
+    deploy/gen "$made"
+    for each in C/Messages API/Generated; do
+      diff -r --exclude=module.modulemap "$made/Sources/$each" "Sources/$each"
+    done
+    """
+  #expect(unsafe system("bash -c '\(script.replacing("'", with: "'\\''"))'") == 0)
+}

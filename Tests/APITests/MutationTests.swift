@@ -1,0 +1,50 @@
+import Testing
+
+@testable import API
+
+@Test(arguments: [1, 2, 3, 4] as [UInt64])
+func `what the scan accepts is unpacked within the budget, after any damage`(seed: UInt64) throws {
+  var random = SeededRandom(state: seed)
+  let samples = Samples.all.map { (type: type(of: $0) as any Message.Type, bytes: $0.bare) }
+  let arenas = [96, 512, 2048, 8 * 65536].map { Arena(budgetBytes: $0) }
+  var acceptedCount = 0
+  for _ in 0..<75_000 {
+    let sample = samples.randomElement(using: &random)!
+    var bytes = sample.bytes
+    for _ in 0..<Int.random(in: 1...4, using: &random) {
+      mutate(&bytes, samples.randomElement(using: &random)!.bytes, &random)
+    }
+    if try check(sample.type, bytes, arenas.randomElement(using: &random)!) { acceptedCount += 1 }
+  }
+  // Neither are all refused, nor does the damage do nothing.
+  #expect((5_000...60_000).contains(acceptedCount), "\(acceptedCount)")
+}
+
+/// Whether the bytes are taken. Then the value must come back as it is, since all doubt went with the first reading. An
+/// enum's unknown number goes with the first writing, so that two writings are compared.
+private func check<M: Message>(_ type: M.Type, _ bytes: [UInt8], _ arena: Arena) throws -> Bool {
+  let value: M
+  do {
+    value = try M.decode(bytes, arena: arena)
+  } catch {
+    #expect(error != .malformed(.unpack), "\(M.messageName) \(bytes)")
+    return false
+  }
+  let written = value.bare
+  #expect(try M.decode(written).bare == written, "\(M.messageName) \(bytes)")
+  return true
+}
+
+private func mutate(_ bytes: inout [UInt8], _ other: [UInt8], _ random: inout SeededRandom) {
+  let at = Int.random(in: 0...bytes.count, using: &random)
+  let end = Int.random(in: at...min(bytes.count, at + 12), using: &random)
+  switch Int.random(in: 0..<7, using: &random) {
+  case 0 where at < bytes.count: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+  case 1 where at < bytes.count: bytes[at] = [0x00, 0x7f, 0x80, 0xff, 0x0a, 0x12].randomElement(using: &random)!
+  case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: at)
+  case 3: bytes.removeSubrange(at..<end)
+  case 4: bytes.insert(contentsOf: bytes[at..<end], at: at)
+  case 5: bytes.insert(contentsOf: other.prefix(end), at: at)
+  default: bytes += bytes.prefix(end)
+  }
+}
